@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::decide::{Backend, DecideError, Origin};
-use crate::either_way::{Cases, check_either_way};
+use crate::ends::{CaseAnswer, check_ends};
 use crate::expected::expected;
 use crate::level::{Model, Spec};
 use crate::model::History;
@@ -72,43 +72,43 @@ pub fn check_on(
         spec,
         techniques,
     };
-    let mut cases = Cases::new(budget, progress);
-    check_case(&check, shared, engines, &mut cases)
+    check_ends(&check, shared, engines, budget, progress)
 }
 
 /// Checks a history, which may be a case of what took effect in another.
 pub(crate) fn check_case(
     check: &Check<'_>,
     shared: Option<&mut Shared>,
-    mut engines: Engines<'_>,
-    cases: &mut Cases<'_>,
-) -> Result<Report, CheckError> {
+    engines: Engines<'_>,
+    budget: &Budget,
+    progress: &mut dyn Progress,
+) -> Result<CaseAnswer, CheckError> {
     expect_answerable(check, engines.backend)?;
-    let mut context = Context::new(cases.budget, &mut *cases.progress);
+    let mut context = Context::new(budget, progress);
     let answer = if check.spec.model.is_weak() {
         answered(weak::settle(check, engines.backend, &mut context))
     } else {
-        let found = search(check, shared, engines.lend(), &mut context);
+        let found = search(check, shared, engines, &mut context);
         if let Err(Exit::Refuted(refuted)) = &found
             && let Refuted::EitherEnd(txn) = **refuted
         {
-            return check_either_way(check, txn, engines, cases);
+            return Ok(CaseAnswer::Open(txn));
         }
         conclude(check, found, &mut context)
     };
     let (decider, verdict) = match answer {
         Ok(answer) => answer,
         Err(CheckError::Resolve(error)) if let Some(txn) = error.unsettled() => {
-            return check_either_way(check, txn, engines, cases);
+            return Ok(CaseAnswer::Open(txn));
         }
         Err(error) => return Err(error),
     };
-    Ok(Report {
+    Ok(CaseAnswer::Report(Box::new(Report {
         verdict,
         spec: check.spec,
         decider,
         stats: context.finish(),
-    })
+    })))
 }
 
 /// From the history to an order.

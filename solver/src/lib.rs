@@ -11,7 +11,7 @@ mod assumptions;
 pub mod auto;
 pub mod check;
 mod context;
-mod either_way;
+mod ends;
 mod expected;
 pub mod linearizable;
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use kingsnake_graph::components;
 use kingsnake_history::adya::Dependency;
 
 use crate::rules::Rules;
@@ -198,66 +199,21 @@ impl Graph {
         shortest.min_by_key(Vec::len)
     }
 
-    /// The smallest strongly connected component of more than one node (Tarjan, without recursion).
+    /// The smallest strongly connected component of more than one node.
     fn smallest_component(&self, mask: u8) -> Option<Vec<u32>> {
-        const NEW: u32 = u32::MAX;
-        let n = self.n_nodes();
-        let (mut number, mut low) = (vec![NEW; n], vec![0_u32; n]);
-        let mut on_stack = vec![false; n];
-        let (mut stack, mut calls) = (Vec::new(), Vec::new());
-        let mut next = 0;
-        let mut best: Option<Vec<u32>> = None;
-        for root in 0..n as u32 {
-            if number[root as usize] != NEW {
-                continue;
-            }
-            calls.push((root, self.start[root as usize]));
-            while let Some((node, at)) = calls.pop() {
-                let index = node as usize;
-                if number[index] == NEW {
-                    number[index] = next;
-                    low[index] = next;
-                    next += 1;
-                    stack.push(node);
-                    on_stack[index] = true;
-                }
-                let mut at = at;
-                let mut below = None;
-                while at < self.start[index + 1] {
-                    let (to, kind) = (self.targets[at as usize], self.kinds[at as usize]);
-                    if kind & mask != 0 {
-                        if number[to as usize] == NEW {
-                            below = Some(to);
-                            break;
-                        }
-                        if on_stack[to as usize] {
-                            low[index] = low[index].min(low[to as usize]);
-                        }
-                    }
-                    at += 1;
-                }
-                if let Some(to) = below {
-                    calls.push((node, at));
-                    calls.push((to, self.start[to as usize]));
-                    continue;
-                }
-                if low[index] != number[index] {
-                    continue;
-                }
-                let place = stack.iter().rposition(|&it| it == node).unwrap_or(0);
-                let component = stack.split_off(place);
-                for &it in &component {
-                    on_stack[it as usize] = false;
-                }
-                let is_better = best
-                    .as_ref()
-                    .is_none_or(|best| component.len() < best.len());
-                if component.len() > 1 && is_better {
-                    best = Some(component);
-                }
-            }
-        }
-        best
+        let row = |node: u32| self.start[node as usize]..self.start[node as usize + 1];
+        let target = |_, at: u32| {
+            let is_kept = self.kinds[at as usize] & mask != 0;
+            is_kept.then(|| self.targets[at as usize])
+        };
+        let found = components(self.n_nodes(), row, target);
+        let mut sizes = vec![0_u32; found.n];
+        found.of.iter().for_each(|&it| sizes[it as usize] += 1);
+        let several = (0..found.n).filter(|&it| sizes[it] > 1);
+        let smallest = several.min_by_key(|&it| sizes[it])?;
+        let nodes = (0..self.n_nodes() as u32).zip(&found.of);
+        let members = nodes.filter(|it| *it.1 as usize == smallest);
+        Some(members.map(|it| it.0).collect())
     }
 
     /// A cycle of exactly one anti-dependency and else flow, given an order that all flow agrees with.

@@ -1,4 +1,6 @@
-//! A graph in flat arrays, and its strongly connected components (Tarjan, 1972), without recursion.
+//! A graph in flat arrays: its strongly connected components, and its nodes in topological order.
+
+use crate::components::components;
 
 /// Edges by source.
 #[derive(Debug)]
@@ -6,8 +8,6 @@ pub struct FlatGraph {
     starts: Vec<u32>,
     targets: Vec<u32>,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl FlatGraph {
     /// The iterator is walked twice.
@@ -45,53 +45,38 @@ impl FlatGraph {
         self.targets[edge]
     }
 
+    /// Where the edges of a node lead.
+    #[inline]
+    pub fn targets(&self, node: u32) -> &[u32] {
+        &self.targets[self.edges(node)]
+    }
+
     /// A number for each node; two nodes have the same iff each reaches the other.
     pub fn components(&self) -> Vec<u32> {
-        let n_nodes = self.n_nodes();
-        let mut component = vec![NONE; n_nodes];
-        let mut index = vec![NONE; n_nodes];
-        let mut low = vec![0u32; n_nodes];
-        let (mut stack, mut calls) = (Vec::new(), Vec::new());
-        let (mut next_index, mut n_components) = (0, 0);
-        for root in 0..n_nodes as u32 {
-            if index[root as usize] != NONE {
-                continue;
-            }
-            calls.push((root, self.edges(root).start));
-            while let Some((node, edge)) = calls.pop() {
-                let at = node as usize;
-                let edges = self.edges(node);
-                if edge == edges.start && index[at] == NONE {
-                    index[at] = next_index;
-                    low[at] = next_index;
-                    next_index += 1;
-                    stack.push(node);
-                }
-                if edge < edges.end {
-                    calls.push((node, edge + 1));
-                    let to = self.targets[edge];
-                    if index[to as usize] == NONE {
-                        calls.push((to, self.edges(to).start));
-                    } else if component[to as usize] == NONE {
-                        low[at] = low[at].min(index[to as usize]);
-                    }
-                    continue;
-                }
-                if low[at] == index[at] {
-                    while let Some(member) = stack.pop() {
-                        component[member as usize] = n_components;
-                        if member == node {
-                            break;
-                        }
-                    }
-                    n_components += 1;
-                }
-                if let Some(&(parent, _)) = calls.last() {
-                    low[parent as usize] = low[parent as usize].min(low[at]);
+        let row = |node: u32| self.starts[node as usize]..self.starts[node as usize + 1];
+        let target = |_, edge: u32| Some(self.targets[edge as usize]);
+        components(self.n_nodes(), row, target).of
+    }
+
+    /// The nodes that no cycle comes before, each after those before it (Kahn).
+    pub fn peeled(&self) -> Vec<u32> {
+        let mut waits = vec![0_u32; self.n_nodes()];
+        for &to in &self.targets {
+            waits[to as usize] += 1;
+        }
+        let free = |node: &u32| waits[*node as usize] == 0;
+        let mut order: Vec<u32> = (0..self.n_nodes() as u32).filter(free).collect();
+        let mut at = 0;
+        while let Some(&node) = order.get(at) {
+            at += 1;
+            for &to in self.targets(node) {
+                waits[to as usize] -= 1;
+                if waits[to as usize] == 0 {
+                    order.push(to);
                 }
             }
         }
-        component
+        order
     }
 }
 

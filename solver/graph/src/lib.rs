@@ -3,6 +3,7 @@
 //! A [`Problem`] is nodes, known edges, two-sided orders and logic over guarded edges. [`prune`] settles what
 //! reachability settles, a [`decide::Backend`] the rest. Nothing here knows a history, a transaction or a level.
 
+mod components;
 pub mod cool;
 pub mod decide;
 mod edge;
@@ -10,6 +11,7 @@ mod flat;
 pub mod heuristic;
 mod logic;
 mod orders;
+pub mod paths;
 mod problem;
 pub mod prune;
 pub mod reach;
@@ -18,6 +20,7 @@ pub mod session;
 pub mod session_graph;
 pub mod witness;
 
+pub use components::{Components, components};
 pub use edge::{Edge, Reason};
 pub use flat::FlatGraph;
 pub use logic::{Guarded, Literal, Logic};

@@ -2,8 +2,7 @@
 //!
 //! Invariant: an arc belongs to no split, and always holds, or to one side of one split.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use kingsnake_graph::paths::cheapest;
 
 /// One point comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +95,12 @@ impl Arena {
         starts.dedup();
         for start in starts {
             let bound = best.as_ref().map_or(u32::MAX, |(cost, _)| *cost);
-            let (distance, parent) = self.distances(start, bound, holds);
+            let (distance, parent) = cheapest(self.n_points, start, bound, |point| {
+                let arcs = self.out[point as usize].iter();
+                let arcs = arcs.map(|&index| (index, &self.arcs[index as usize]));
+                let arcs = arcs.filter(|(_, arc)| holds(arc));
+                arcs.map(|(index, arc)| (arc.to, arc.cost, index))
+            });
             for &index in through.iter().filter(|&&it| self.arc(it).to == start) {
                 let arc = self.arc(index);
                 let back = distance[arc.from as usize];
@@ -116,37 +120,5 @@ impl Arena {
             }
         }
         best.map(|(_, cycle)| cycle)
-    }
-
-    /// Dijkstra's algorithm: the cost of reaching each point, and the arc by which it is reached.
-    fn distances(
-        &self,
-        start: u32,
-        bound: u32,
-        holds: impl Fn(&Arc) -> bool,
-    ) -> (Vec<u32>, Vec<u32>) {
-        let mut distance = vec![u32::MAX; self.n_points];
-        let mut parent = vec![u32::MAX; self.n_points];
-        let mut queue = BinaryHeap::new();
-        distance[start as usize] = 0;
-        queue.push(Reverse((0, start)));
-        while let Some(Reverse((cost, point))) = queue.pop() {
-            if cost > distance[point as usize] {
-                continue;
-            }
-            if cost > bound {
-                break;
-            }
-            for &index in &self.out[point as usize] {
-                let arc = &self.arcs[index as usize];
-                let next = cost + arc.cost;
-                if next < distance[arc.to as usize] && holds(arc) {
-                    distance[arc.to as usize] = next;
-                    parent[arc.to as usize] = index;
-                    queue.push(Reverse((next, arc.to)));
-                }
-            }
-        }
-        (distance, parent)
     }
 }

@@ -4,12 +4,12 @@
 //! A class is a set of allowed kinds of steps and a rule for rw steps. Strongly connected components say whether there is a cycle;
 //! breadth-first search finds a short one, from every transaction if the work allows it.
 
-use super::components::{Components, components};
 use super::effort::{Effort, Spent};
 use super::relations::{Dependency, Relations};
 use super::walk::{Rule, Walk};
 use crate::resolve::Node;
 use crate::verdict::Step;
+use kingsnake_graph::{Components, components};
 
 /// Adya's classes of cycles, the worst first. (At SI the last does not occur.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

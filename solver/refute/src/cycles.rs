@@ -4,10 +4,10 @@
 
 use rustc_hash::FxHashSet;
 
-use super::components::components;
 use super::known::KnownGraph;
 use crate::relate::Polygraph;
 use crate::resolve::Node;
+use kingsnake_graph::components;
 
 /// How many cycles are offered.
 const OFFERED: usize = 6;

@@ -7,7 +7,6 @@ mod absent;
 mod arena;
 mod classes;
 mod closure;
-mod components;
 mod cycles;
 mod effort;
 mod every;

@@ -14,8 +14,8 @@ use super::ways::{Way, Ways};
 use crate::budget::{Budget, StopReason};
 use crate::prune::Dag;
 use crate::relate::{Edge, Polygraph, Reason, reasons};
-use kingsnake_graph::Orders;
 use kingsnake_graph::reach::Reach;
+use kingsnake_graph::{FlatGraph, Orders};
 
 /// How many pairs of an open pair and an rw edge are looked at in a round; beyond that the third rule is left to the search.
 const LOOKED_AT: u64 = 50_000_000;
@@ -265,24 +265,13 @@ impl<'a> Known<'a> {
     }
 
     /// Which nodes are left when nodes that nothing leads to are taken away.
-    fn left(&self, ends: impl Fn(&Link) -> (u32, u32)) -> Vec<bool> {
-        let mut out = vec![Vec::new(); self.n_nodes];
-        let mut n_into = vec![0_u32; out.len()];
-        for (from, to) in self.edges.iter().map(ends) {
-            out[from as usize].push(to);
-            n_into[to as usize] += 1;
+    fn left(&self, ends: impl Fn(&Link) -> (u32, u32) + Clone) -> Vec<bool> {
+        let graph = FlatGraph::new(self.n_nodes, self.edges.iter().map(ends));
+        let mut is_left = vec![true; self.n_nodes];
+        for node in graph.peeled() {
+            is_left[node as usize] = false;
         }
-        let nodes = 0..out.len() as u32;
-        let mut free: Vec<u32> = nodes.filter(|&it| n_into[it as usize] == 0).collect();
-        while let Some(node) = free.pop() {
-            for &next in &out[node as usize] {
-                n_into[next as usize] -= 1;
-                if n_into[next as usize] == 0 {
-                    free.push(next);
-                }
-            }
-        }
-        n_into.into_iter().map(|n_into| n_into > 0).collect()
+        is_left
     }
 
     /// A cycle that an order closes with what was known at some end: its own edge first.

@@ -53,11 +53,11 @@ pub(crate) fn settle(
     let (mut decider, mut blamed) = (Decider::Prune, Blamed::default());
     if known.prune(check.techniques.prune_rounds, budget)? {
         context.stats.n_open = known.open.len();
-        if !known.open.is_empty() {
-            decider = Decider::Backend;
-        }
         context.begin(Phase::Decide)?;
-        match search::search(&scene, &known, &ReadChoices::default(), backend, context)? {
+        let nothing = ReadChoices::default();
+        let found;
+        (decider, found) = search::search(&scene, &known, &nothing, backend, context)?;
+        match found {
             Found::Order(order, _) => {
                 let points = order.into_iter().filter_map(|it| polygraph.point(it));
                 return Ok((decider, points.collect()));
@@ -87,7 +87,8 @@ pub(crate) fn ask(
     if !known.prune(check.techniques.prune_rounds, budget)? {
         return Ok(Found::No(Blamed::default()));
     }
-    search::search(&scene, &known, choices, backend, context)
+    let found = search::search(&scene, &known, choices, backend, context)?;
+    Ok(found.1)
 }
 
 /// Proves that nothing explains what a graph says, given what stood in the way of a search.

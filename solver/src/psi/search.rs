@@ -1,20 +1,21 @@
-//! Searches for orders of versions at parallel snapshot isolation: any back end orders the versions so that D has no cycle, and every rw edge
-//! that such an order puts on a cycle becomes a clause for the next question.
+//! Searches for orders of versions at parallel snapshot isolation. The loop (`solve`) orders the versions so that D has no cycle; the
+//! obligation of forks is that no rw edge is then alone on a cycle, and each that is becomes a clause.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Scene;
 use super::known::{Known, Pair};
 use crate::context::Context;
-use crate::decide::{Backend, Decision, Side};
+use crate::decide::Backend;
 use crate::phases::{self, Stop};
-use crate::prune::{Cyclic, Dag, PruneOptions, PruneStats, Variable};
-use crate::relate::{Edge, reasons};
-use crate::report::{CheckError, Decider};
+use crate::prune::{Cyclic, Dag};
+use crate::relate::{Edge, Polygraph, reasons};
+use crate::report::{CheckStats, Decider};
 use crate::resolve::VersionId;
-use kingsnake_graph::prune::{Outcome, Pruned, prune};
+use crate::solve::{self, Ended, Lemma, Obligation};
+use kingsnake_graph::paths::fewest;
 use kingsnake_graph::reach::{Reach, places};
-use kingsnake_graph::{Literal, Logic, Orders, Problem};
+use kingsnake_graph::{Literal, Logic, Problem};
 
 /// How many clauses an order that is no answer gives at most.
 const CLAUSES: usize = 2_000;
@@ -74,184 +75,141 @@ pub(super) fn search(
     choices: &ReadChoices<'_>,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<Found, Stop> {
-    let open: FxHashSet<Pair> = known.open.iter().copied().collect();
+) -> Result<(Decider, Found), Stop> {
+    let (polygraph, first) = pose(known, choices);
+    let base = polygraph.resolved().clone();
     let mut blamed = Blamed::default();
-    let mut conflicts: Vec<Conflict> = Vec::new();
-    // The runs alone: rw edges are no part of D.
-    let orders = known.orders().without_readers();
-    loop {
-        scene.budget.check()?;
-        let posed = Posed::new(known, &orders, choices, &conflicts);
-        let (nodes, held) = match posed.ask(choices, scene, backend, context)? {
-            Asked::Order(nodes, held) => (nodes, held),
-            Asked::Core(found) => {
-                blamed.choices = found;
-                return Ok(Found::No(blamed));
-            }
-        };
-        let candidate = Candidate::new(known, &open, choices, (&nodes, &held));
-        let new = candidate.conflicts(scene)?;
-        if new.is_empty() {
-            return Ok(Found::Order(nodes, held));
+    let mut held = Vec::new();
+    let forks = Forks {
+        scene,
+        known,
+        open: known.open.iter().copied().collect(),
+        choices,
+        first: &first,
+        blamed: &mut blamed.pairs,
+        held: &mut held,
+    };
+    let (budget, progress) = (scene.budget, &mut *context.progress);
+    let (stats, earlier) = (&mut CheckStats::default(), context.stats.decide.take());
+    let obligations: Vec<Box<dyn Obligation + '_>> = vec![Box::new(forks)];
+    let ended = solve::run(
+        scene.check,
+        polygraph,
+        &base,
+        obligations,
+        backend,
+        stats,
+        budget,
+        progress,
+    );
+    context.stats.decide = match (stats.decide.take(), earlier) {
+        (Some(mut own), Some(earlier)) => {
+            own.add_effort(&earlier);
+            Some(own)
         }
-        for conflict in new {
-            if conflict.is_empty() {
-                return Ok(Found::No(blamed));
-            }
-            for rest in &conflict {
-                if let Rest::Pair(pair) = rest {
-                    *blamed.pairs.entry(*pair).or_default() += 1;
-                }
-            }
-            conflicts.push(conflict);
+        (own, earlier) => own.or(earlier),
+    };
+    Ok(match ended? {
+        Ended::Order(decider, order) => {
+            let nodes = order.into_iter().map(|it| it.0).collect();
+            (decider, Found::Order(nodes, held))
         }
-    }
+        Ended::No(no) => {
+            let reads = choices.reads.iter().zip(&first).enumerate();
+            let is_blamed = |(choice, &first): (&ReadChoice, &u32)| {
+                let variables = first..first + choice.candidates.len() as u32;
+                no.variables.iter().any(|it| variables.contains(it))
+            };
+            let reads = reads.filter(|it| is_blamed(it.1));
+            blamed.choices = reads.map(|it| it.0).collect();
+            (no.decider, Found::No(blamed))
+        }
+    })
 }
 
-/// The question, and the first variable of each choice.
-struct Posed {
-    problem: Problem,
-    first: Vec<u32>,
-}
-
-/// What a back end says.
-enum Asked {
-    /// An order of D and the clauses, and what each choice is of.
-    Order(Vec<u32>, Vec<VersionId>),
-    /// The choices that cannot all be met.
-    Core(Vec<usize>),
-}
-
-impl Posed {
-    fn new(
-        known: &Known<'_>,
-        orders: &Orders,
-        choices: &ReadChoices<'_>,
-        conflicts: &[Conflict],
-    ) -> Self {
-        let mut logic = Logic::default();
-        let versions = known.polygraph().resolved().versions();
-        let mut first = Vec::with_capacity(choices.reads.len());
-        for choice in &choices.reads {
-            let variable = logic.choice(choice.candidates.len());
-            first.push(variable);
-            for (&version, variable) in choice.candidates.iter().zip(variable..) {
-                if !versions.is_initial(version) {
-                    let edge = Edge {
-                        from: versions.writer(version),
-                        to: choice.reader,
-                        reason: reasons::wr(version),
-                    };
-                    logic.guard(edge, &[Literal::Variable(variable, true)]);
-                }
-            }
-        }
-        if let Some(clauses) = choices.clauses {
-            clauses(&mut logic, &first);
-        }
-        for conflict in conflicts {
-            let opposite = conflict.iter().map(|&rest| match rest {
-                Rest::Pair((a, b)) => Literal::Order(b, a),
-                Rest::Read(choice, version) => {
-                    let candidates = &choices.reads[choice].candidates;
-                    let at = candidates.binary_search(&version).unwrap_or(0);
-                    Literal::Variable(first[choice] + at as u32, false)
-                }
-            });
-            logic.clause(&opposite.collect::<Vec<_>>());
-        }
-        let problem = Problem {
-            n_nodes: known.n_nodes(),
-            edges: known.edges().collect(),
-            orders: orders.clone(),
-            chains: known.chains().to_vec(),
-            logic,
-        };
-        Posed { problem, first }
-    }
-
-    fn ask(
-        &self,
-        choices: &ReadChoices<'_>,
-        scene: &Scene<'_>,
-        backend: &mut dyn Backend,
-        context: &mut Context<'_>,
-    ) -> Result<Asked, Stop> {
-        let options = scene.check.techniques.prune_options();
-        let mut stats = PruneStats::default();
-        let (budget, progress) = (scene.budget, &mut *context.progress);
-        let outcome = prune(self.problem.clone(), options, &mut stats, budget, progress)?;
-        let pruned = match outcome {
-            Outcome::Pruned(pruned) => pruned,
-            Outcome::Contradiction(_) if choices.reads.is_empty() => {
-                return Ok(Asked::Core(Vec::new()));
-            }
-            Outcome::Contradiction(_) => {
-                // Which choices are to blame is asked of the back end.
-                let options = PruneOptions {
-                    rounds: Some(0),
-                    ..options
+/// The question without what forks forbid, which lemmas add, and the first variable of each choice. The runs have no readers: rw edges are
+/// no part of D.
+fn pose(known: &Known<'_>, choices: &ReadChoices<'_>) -> (Polygraph, Vec<u32>) {
+    let mut polygraph = known.polygraph().clone();
+    let versions = known.polygraph().resolved().versions();
+    let mut logic = Logic::default();
+    let mut first = Vec::with_capacity(choices.reads.len());
+    for choice in &choices.reads {
+        let variable = logic.choice(choice.candidates.len());
+        first.push(variable);
+        for (&version, variable) in choice.candidates.iter().zip(variable..) {
+            if !versions.is_initial(version) {
+                let edge = Edge {
+                    from: versions.writer(version),
+                    to: choice.reader,
+                    reason: reasons::wr(version),
                 };
-                match prune(self.problem.clone(), options, &mut stats, budget, progress)? {
-                    Outcome::Pruned(pruned) => pruned,
-                    Outcome::Contradiction(_) => return Ok(Asked::Core(Vec::new())),
-                }
+                logic.guard(edge, &[Literal::Variable(variable, true)]);
             }
-        };
-        let sides = if pruned.constraints.is_empty() {
-            Vec::new()
-        } else {
-            let progress = &mut *context.progress;
-            let decided = backend.decide(pruned.question(), scene.budget, progress);
-            let (decision, mut own) = decided.map_err(CheckError::from)?;
-            if let Some(earlier) = &context.stats.decide {
-                own.add_effort(earlier);
-            }
-            context.stats.decide = Some(own);
-            match decision {
-                Decision::Choices(sides) => sides,
-                Decision::Core(core) => {
-                    return Ok(Asked::Core(self.blamed(choices, &pruned, &core)));
-                }
-                Decision::Unknown(reason) => return Err(reason.into()),
-            }
-        };
-        let order = pruned.order(&sides).map_err(|Cyclic| cyclic())?;
-        let holds = |variable: u32| match pruned.variables[variable as usize] {
-            Variable::Settled(value) => value,
-            Variable::Open(constraint) => sides[constraint as usize] == Side::Either,
-        };
-        let held = choices
-            .reads
-            .iter()
-            .zip(&self.first)
-            .map(|(choice, &first)| {
-                let mut candidates = choice.candidates.iter().zip(first..);
-                let held = candidates.find(|it| holds(it.1));
-                held.map_or(choice.candidates[0], |it| *it.0)
-            });
-        let held = held.collect();
-        Ok(Asked::Order(order, held))
+        }
     }
+    if let Some(clauses) = choices.clauses {
+        clauses(&mut logic, &first);
+    }
+    *polygraph.problem_mut() = Problem {
+        n_nodes: known.n_nodes(),
+        edges: known.edges().collect(),
+        orders: known.orders().without_readers(),
+        chains: known.chains().to_vec(),
+        logic,
+    };
+    (polygraph, first)
+}
 
-    /// The choices that a core names.
-    fn blamed(&self, choices: &ReadChoices<'_>, pruned: &Pruned, core: &[u32]) -> Vec<usize> {
-        let is_blamed = |variable: u32| match pruned.variables[variable as usize] {
-            Variable::Open(constraint) => core.contains(&constraint),
-            Variable::Settled(_) => false,
-        };
-        let reads = choices.reads.iter().zip(&self.first).enumerate();
-        let blamed = reads.filter(|(_, (choice, first))| {
-            let n = choice.candidates.len() as u32;
-            (**first..**first + n).any(is_blamed)
+/// The obligation that no rw edge is on a cycle of which it is the only one.
+struct Forks<'a> {
+    scene: &'a Scene<'a>,
+    known: &'a Known<'a>,
+    open: FxHashSet<Pair>,
+    choices: &'a ReadChoices<'a>,
+    first: &'a [u32],
+    /// How often each order of two runs stood in the way.
+    blamed: &'a mut FxHashMap<Pair, usize>,
+    /// What each choice of the last order is of.
+    held: &'a mut Vec<VersionId>,
+}
+
+impl Obligation for Forks<'_> {
+    fn check(&mut self, found: &solve::Found<'_>) -> Result<Vec<Lemma>, Stop> {
+        let reads = self.choices.reads.iter().zip(self.first);
+        let held = reads.map(|(choice, &first)| {
+            let mut candidates = choice.candidates.iter().zip(first..);
+            let held = candidates.find(|it| found.holds(it.1));
+            held.map_or(choice.candidates[0], |it| *it.0)
         });
-        blamed.map(|it| it.0).collect()
+        *self.held = held.collect();
+        let order = (found.order(), self.held.as_slice());
+        let candidate = Candidate::new(self.known, &self.open, self.choices, order);
+        let conflicts = candidate.conflicts(self.scene)?;
+        for rest in conflicts.iter().flatten() {
+            if let Rest::Pair(pair) = rest {
+                *self.blamed.entry(*pair).or_default() += 1;
+            }
+        }
+        let literals = |conflict: Conflict| {
+            let literals = conflict.into_iter().map(|it| self.literal(it));
+            Lemma::Conflict(literals.collect())
+        };
+        Ok(conflicts.into_iter().map(literals).collect())
     }
 }
 
-fn cyclic() -> CheckError {
-    phases::cyclic(Decider::Backend)
+impl Forks<'_> {
+    fn literal(&self, rest: Rest) -> Literal {
+        match rest {
+            Rest::Pair((a, b)) => Literal::Order(a, b),
+            Rest::Read(choice, version) => {
+                let candidates = &self.choices.reads[choice].candidates;
+                let at = candidates.binary_search(&version).unwrap_or(0);
+                Literal::Variable(self.first[choice] + at as u32, true)
+            }
+        }
+    }
 }
 
 /// Orders of versions, as an order of commits gives them, and what the choices are of.
@@ -318,7 +276,8 @@ impl<'a> Candidate<'a> {
                 of.map(move |&(to, _)| Edge::plain(from, to))
             })
             .collect();
-        let dag = Dag::new(n_nodes, edges.iter()).map_err(|Cyclic| cyclic())?;
+        let dag =
+            Dag::new(n_nodes, edges.iter()).map_err(|Cyclic| phases::cyclic(Decider::Backend))?;
         let reach = Reach::new(&dag, self.known.chains(), scene.budget)?;
         let known = self.known.rw().iter().map(|(rw, _)| (rw.from, rw.to, None));
         let chosen = self.next.iter().flat_map(|&(a, b)| {
@@ -456,37 +415,18 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// What a path with few open steps rests on (0-1 breadth-first search).
+    /// What a path with few open steps rests on.
     fn path(&self, from: u32, to: u32) -> Vec<Rest> {
-        let mut best = vec![u32::MAX; self.out.len()];
-        let mut via: Vec<(u32, Option<Rest>)> = vec![(u32::MAX, None); self.out.len()];
-        let mut queue = std::collections::VecDeque::from([(from, 0)]);
-        best[from as usize] = 0;
-        while let Some((node, cost)) = queue.pop_front() {
-            if node == to {
-                break;
-            }
-            if cost > best[node as usize] {
-                continue;
-            }
-            for &(next, rest) in &self.out[node as usize] {
+        let via = fewest(self.out.len(), from, Some(to), |node| {
+            let steps = self.out[node as usize].iter();
+            steps.map(|&(next, rest)| {
                 let is_open = rest.is_some_and(|it| self.is_open(it));
-                let there = cost + u32::from(is_open);
-                if there < best[next as usize] {
-                    best[next as usize] = there;
-                    via[next as usize] = (node, rest);
-                    if is_open {
-                        queue.push_back((next, there));
-                    } else {
-                        queue.push_front((next, there));
-                    }
-                }
-            }
-        }
+                (next, is_open, rest)
+            })
+        });
         let mut rests = Vec::new();
         let mut node = to;
-        while node != from && via[node as usize].0 != u32::MAX {
-            let (before, rest) = via[node as usize];
+        while let Some((before, rest)) = via[node as usize].filter(|_| node != from) {
             rests.extend(rest);
             node = before;
         }

@@ -1,10 +1,8 @@
 //! Short paths in D: cheapest first, where an order that was taken costs more than what the history shows.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::known::Link;
 use crate::relate::Reason;
+use kingsnake_graph::paths::cheapest;
 
 /// The edges of a graph, by both ends.
 pub(super) struct Ways<'k> {
@@ -23,8 +21,9 @@ pub(super) enum Way {
 pub(super) struct Tree {
     root: u32,
     way: Way,
-    /// The cost, and the edge on the way.
-    best: Vec<(u32, u32)>,
+    costs: Vec<u32>,
+    /// The edge on the way.
+    last: Vec<u32>,
 }
 
 impl<'k> Ways<'k> {
@@ -47,39 +46,34 @@ impl<'k> Ways<'k> {
         }
     }
 
-    /// Cheapest paths (Dijkstra).
+    /// Cheapest paths.
     pub(super) fn tree(&self, root: u32, way: Way) -> Tree {
-        let mut best = vec![(u32::MAX, u32::MAX); self.out.len()];
-        best[root as usize].0 = 0;
-        let mut queue = BinaryHeap::from([Reverse((0, root))]);
-        while let Some(Reverse((cost, node))) = queue.pop() {
-            if cost > best[node as usize].0 {
-                continue;
-            }
+        let (costs, last) = cheapest(self.out.len(), root, u32::MAX, |node| {
             let edges = match way {
                 Way::Ahead => &self.out[node as usize],
                 Way::Back => &self.into[node as usize],
             };
-            for &at in edges {
+            edges.iter().map(move |&at| {
                 let link = &self.edges[at as usize];
                 let next = match way {
                     Way::Ahead => link.0.to,
                     Way::Back => link.0.from,
                 };
-                let there = cost + Ways::cost(link);
-                if there < best[next as usize].0 {
-                    best[next as usize] = (there, at);
-                    queue.push(Reverse((there, next)));
-                }
-            }
+                (next, Ways::cost(link), at)
+            })
+        });
+        Tree {
+            root,
+            way,
+            costs,
+            last,
         }
-        Tree { root, way, best }
     }
 }
 
 impl Tree {
     pub(super) fn cost(&self, node: u32) -> Option<u32> {
-        let (cost, _) = self.best[node as usize];
+        let cost = self.costs[node as usize];
         (cost != u32::MAX).then_some(cost)
     }
 
@@ -87,7 +81,7 @@ impl Tree {
     pub(super) fn path(&self, ways: &Ways<'_>, mut node: u32) -> Vec<Link> {
         let mut path = Vec::new();
         while node != self.root {
-            let link = ways.edges[self.best[node as usize].1 as usize];
+            let link = ways.edges[self.last[node as usize] as usize];
             path.push(link);
             node = match self.way {
                 Way::Ahead => link.0.from,

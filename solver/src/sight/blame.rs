@@ -1,8 +1,6 @@
 //! Which open reads a proof rests on: all that its steps speak of, and those that put versions into one family. More than needed is
 //! allowed; less would forbid what can be.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashSet;
 
 use super::{Scene, Taken};
@@ -10,6 +8,7 @@ use crate::level::Model;
 use crate::model::{KeyId, TxnId};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Proof, Split, StepReason};
+use kingsnake_graph::paths::fewest;
 
 /// The versions that are taken, by open read.
 type Chosen<'c> = &'c [Option<VersionId>];
@@ -139,33 +138,14 @@ impl Blame<'_, '_> {
         self.blamed.extend(found);
     }
 
-    /// Blames the open reads on a path of session order and reads with few of them (0-1 breadth-first search, backwards).
+    /// Blames the open reads on a path of session order and reads with few of them.
     fn path(&mut self, from: Node, to: Node) {
-        let n_txns = self.scene.base.n_txns();
-        let mut best = vec![u32::MAX; n_txns];
-        let mut via: Vec<(Node, Option<Taken>)> = vec![(to, None); n_txns];
-        let mut queue = VecDeque::from([(to, 0)]);
-        best[to as usize] = 0;
-        while let Some((node, cost)) = queue.pop_front() {
-            if cost > best[node as usize] {
-                continue;
-            }
-            for (before, taken) in self.before(node) {
-                let there = cost + u32::from(taken.is_some());
-                if there < best[before as usize] {
-                    best[before as usize] = there;
-                    via[before as usize] = (node, taken);
-                    if taken.is_some() {
-                        queue.push_back((before, there));
-                    } else {
-                        queue.push_front((before, there));
-                    }
-                }
-            }
-        }
+        let via = fewest(self.scene.base.n_txns(), to, None, |node| {
+            let before = self.before(node).into_iter();
+            before.map(|(before, taken)| (before, taken.is_some(), taken))
+        });
         let mut node = from;
-        while node != to && best[node as usize] != u32::MAX {
-            let (next, taken) = via[node as usize];
+        while let Some((next, taken)) = via[node as usize].filter(|_| node != to) {
             self.blamed.extend(taken);
             node = next;
         }

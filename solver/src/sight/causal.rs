@@ -1,12 +1,11 @@
 //! What happened before a transaction along an order, and the paths of session order and reads that an order breaks: each becomes a lemma,
 //! an edge guarded by the reads on a path with the fewest open ones.
 
-use std::collections::VecDeque;
-
 use super::Taken;
 use super::told::Telling;
 use crate::budget::{Budget, StopReason};
 use crate::resolve::{NO_NODE, Node, VersionId};
+use kingsnake_graph::paths::fewest;
 
 /// How many lemmas one read of a transaction gives at most.
 const PATHS: usize = 4;
@@ -146,8 +145,7 @@ impl Telling<'_, '_> {
         for &(taken, seen, before) in &broken {
             let mut guard: Vec<Taken> = taken.into_iter().collect();
             let mut at = seen;
-            while at != node {
-                let (next, read) = paths[at as usize];
+            while let Some((next, read)) = paths[at as usize].filter(|_| at != node) {
                 guard.extend(read);
                 at = next;
             }
@@ -165,34 +163,15 @@ impl Telling<'_, '_> {
         true
     }
 
-    /// For each transaction that happened before another, the next on a path with the fewest open reads, and the open read of that step
-    /// (0-1 breadth-first search, backwards).
-    fn paths(&self, to: Node) -> Vec<(Node, Option<Taken>)> {
-        let n_txns = self.scene.base.n_txns();
-        let mut best = vec![u32::MAX; n_txns];
-        let mut via: Vec<(Node, Option<Taken>)> = vec![(to, None); n_txns];
-        let mut queue = VecDeque::from([(to, 0)]);
-        best[to as usize] = 0;
-        while let Some((node, cost)) = queue.pop_front() {
-            if cost > best[node as usize] {
-                continue;
-            }
+    /// For each transaction that happened before another, the next on a path with the fewest open reads, and the open read of that step.
+    fn paths(&self, to: Node) -> Vec<Option<(Node, Option<Taken>)>> {
+        fewest(self.scene.base.n_txns(), to, None, |node| {
             let session = self.session_before(node).map(|it| (it, None));
-            for (before, taken) in self.sources_of(node).chain(session) {
-                let is_open = taken.is_some_and(|it| self.state.version(it.0).is_none());
-                let taken = taken.filter(|_| is_open);
-                let there = cost + u32::from(is_open);
-                if there < best[before as usize] {
-                    best[before as usize] = there;
-                    via[before as usize] = (node, taken);
-                    if is_open {
-                        queue.push_back((before, there));
-                    } else {
-                        queue.push_front((before, there));
-                    }
-                }
-            }
-        }
-        via
+            let before = self.sources_of(node).chain(session);
+            before.map(|(before, taken)| {
+                let taken = taken.filter(|it| self.state.version(it.0).is_none());
+                (before, taken.is_some(), taken)
+            })
+        })
     }
 }

@@ -5,9 +5,10 @@
 use super::Taken;
 use crate::model::{Function, History, KeyId, Token};
 use crate::resolve::{CountedRow, Node, Resolved, VersionId};
-use crate::solve::has_aggregates;
 use crate::solve::tally::Tally;
+use crate::solve::{CountedRead, Counting as StatedCounting, has_aggregates};
 use kingsnake_graph::{Literal, Logic};
+use rustc_hash::FxHashMap;
 
 /// An aggregate, and the open reads that it counts.
 pub(super) struct Counting {
@@ -17,6 +18,8 @@ pub(super) struct Counting {
     result: Token,
     own: Vec<Token>,
     pub(super) rows: Vec<CountedOpen>,
+    /// Cells of the rows that do not give the result.
+    refused: Vec<Vec<Token>>,
 }
 
 /// A row that an aggregate counts.
@@ -52,6 +55,7 @@ pub(super) fn counting(
                 result: aggregate.result,
                 rows: rows.collect(),
                 own: aggregate.own,
+                refused: Vec::new(),
             });
         }
     }
@@ -66,6 +70,36 @@ impl CountedOpen {
 }
 
 impl Counting {
+    /// The same of an aggregate that the loop counted; `place` is where its reads are among the open ones. The others are certain.
+    pub(super) fn of_stated(
+        counted: &StatedCounting,
+        base: &Resolved,
+        place: &FxHashMap<usize, usize>,
+    ) -> Self {
+        let mut own = counted.known.clone();
+        let mut rows = Vec::new();
+        let mut refused = vec![Vec::new(); counted.refused.len()];
+        for (at, CountedRead { read, row }) in counted.rows.iter().enumerate() {
+            if let Some(&read) = place.get(read) {
+                let row = row.clone();
+                rows.push(CountedOpen { read, row });
+                let cells = counted.refused.iter().map(|it| it[at]);
+                refused.iter_mut().zip(cells).for_each(|it| it.0.push(it.1));
+            } else if let &[version] = base.uncertain()[*read].candidates.as_slice() {
+                own.push(row.cell(version));
+            }
+        }
+        Counting {
+            reader: counted.aggregate.reader,
+            nth: counted.aggregate.nth,
+            function: counted.aggregate.function,
+            result: counted.aggregate.result,
+            own,
+            rows,
+            refused,
+        }
+    }
+
     fn tally<'h>(&self, history: &'h History) -> Tally<'h> {
         Tally::of(history, self.function, self.result)
     }
@@ -128,6 +162,21 @@ impl Counting {
             && !rows.is_empty()
         {
             tally.state(logic, start, &rows);
+        }
+        for refused in &self.refused {
+            let mut others = Vec::new();
+            let mut is_other = false;
+            for (row, &cell) in self.rows.iter().zip(refused) {
+                let versions = candidates(row.read).iter().copied();
+                for version in versions.filter(|&it| row.cell(it) != cell) {
+                    let literal = literal((row.read, version));
+                    is_other |= literal.is_none();
+                    others.extend(literal);
+                }
+            }
+            if !is_other {
+                logic.clause(&others);
+            }
         }
     }
 }

@@ -39,6 +39,7 @@ use crate::progress::Phase;
 use crate::relate::{Places, WrittenKeys};
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, VersionId, resolve_reads};
+use crate::solve::Refutation;
 use crate::verdict::{Certificate, OperationSource};
 
 /// How long a stronger level is tried before the level itself is searched, and how long that is searched before the stronger level is tried
@@ -117,6 +118,21 @@ pub(crate) fn settle(
     scene.settle(&mut attended, backend, context)
 }
 
+/// Why nothing explains the reads and the aggregates that the loop stated.
+pub(crate) fn refuted(
+    check: &Check<'_>,
+    refutation: &Refutation,
+    backend: &mut dyn Backend,
+    budget: &Budget,
+) -> Result<Exit, Stop> {
+    let scene = Scene::of_stated(check, refutation, budget);
+    let stated: Vec<usize> = (0..scene.reads.len()).collect();
+    let mut state = State::new(&scene, &stated);
+    let narrowed = narrow(&scene, &mut state)?;
+    let how = (&state, narrowed, refutation.decider);
+    prove::refuted(&scene, how, &[], backend)
+}
+
 /// How far the search has come.
 struct Attended {
     /// The reads that are attended to.
@@ -156,10 +172,34 @@ impl<'a> Scene<'a> {
             let proof = dead.choice(base, Vec::new());
             return Err(Refuted::Proof(Decider::Resolve, proof).into());
         }
+        let read_of = reads::places(base, &reads);
+        let aggregates = counting(check.history, base, |read| read_of.get(&read).copied());
+        Ok(Scene::of_reads(check, base, reads, aggregates, budget))
+    }
+
+    /// The reads that the loop stated, and the aggregates that it counted.
+    fn of_stated(check: &'a Check<'a>, refutation: &'a Refutation, budget: &Budget) -> Self {
+        let base = &refutation.base;
+        let stated = refutation.stated.iter().copied();
+        let stated = stated.filter(|&it| base.uncertain()[it].candidates.len() != 1);
+        let stated: Vec<usize> = stated.collect();
+        let place: FxHashMap<usize, usize> = stated.iter().copied().zip(0..).collect();
+        let reads = stated.iter().map(|&it| OpenRead::of(&base.uncertain()[it]));
+        let counted = refutation.counted.all.iter();
+        let aggregates = counted.map(|it| Counting::of_stated(it, base, &place));
+        Scene::of_reads(check, base, reads.collect(), aggregates.collect(), budget)
+    }
+
+    fn of_reads(
+        check: &'a Check<'a>,
+        base: &'a Resolved,
+        reads: Vec<OpenRead>,
+        aggregates: Vec<Counting>,
+        budget: &Budget,
+    ) -> Self {
         let places = Places::of(check.history, base, check.spec);
         let open_of = reads::by_program(&reads);
-        let read_of = reads::places(base, &reads);
-        Ok(Scene {
+        Scene {
             check,
             budget: budget.clone(),
             base,
@@ -168,14 +208,14 @@ impl<'a> Scene<'a> {
             of: reads::by_key(&reads),
             of_reader: reads::by_reader(&reads),
             loose: reads::loose(&reads),
-            aggregates: counting(check.history, base, |read| read_of.get(&read).copied()),
+            aggregates,
             has_causal: places.models().any(|it| it == Model::Cc),
             places,
             reads,
             ranks: Ranks::of(check.history, base),
             #[cfg(test)]
             skipped: Skipped::default(),
-        })
+        }
     }
 
     fn model(&self, node: Node) -> Model {
@@ -252,16 +292,15 @@ impl<'a> Scene<'a> {
         match self.find(attended, backend, context)? {
             Searched::Order(decider, order) => Ok((decider, order)),
             Searched::No(state, narrowed) => {
+                let decider = match narrowed {
+                    Narrowed::Open(_) => Decider::Backend,
+                    _ => Decider::Prune,
+                };
                 backend.conclude();
                 context.go_on(Phase::Explain);
                 self.budget = context.budget.clone();
-                Err(prove::refuted(
-                    self,
-                    &state,
-                    narrowed,
-                    &attended.lemmas,
-                    backend,
-                )?)
+                let how = (&state, narrowed, decider);
+                Err(prove::refuted(self, how, &attended.lemmas, backend)?)
             }
         }
     }

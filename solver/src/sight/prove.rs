@@ -54,15 +54,10 @@ struct Prover<'p, 'a> {
 /// Proves that nothing explains the reads, given how narrowing them ended.
 pub(super) fn refuted(
     scene: &Scene<'_>,
-    state: &State,
-    narrowed: Narrowed,
+    (state, narrowed, decider): (&State, Narrowed, Decider),
     lemmas: &[Lemma],
     backend: &mut dyn Backend,
 ) -> Result<Exit, Stop> {
-    let decider = match narrowed {
-        Narrowed::Open(_) => Decider::Backend,
-        _ => Decider::Prune,
-    };
     let mut prover = Prover {
         scene,
         lemmas,
@@ -91,7 +86,8 @@ impl Prover<'_, '_> {
                 self.resting(&state.taken, proof)
             }
             Narrowed::Dead(read) => self.cases(state, all, read, Vec::new())?,
-            Narrowed::Impossible(at) => self.aggregate(state, at)?,
+            Narrowed::Impossible(at) if self.reads_differ(at) => self.aggregate(state, at)?,
+            Narrowed::Impossible(at) => self.counted(state, start, at)?,
             Narrowed::Open(graph) => self.open(state, &graph)?,
         };
         self.wrap(state, start, proved)
@@ -251,7 +247,74 @@ impl Prover<'_, '_> {
         Ok(self.resting(&assumed, proof))
     }
 
-    /// Why nothing that is left gives an aggregate its result.
+    /// Whether an aggregate's rows are reads of its own.
+    fn reads_differ(&self, at: usize) -> bool {
+        let reader = self.scene.aggregates[at].reader;
+        self.scene.model(reader).is_weak()
+    }
+
+    /// Why nothing that the reads taken before `start` leave gives an aggregate its result: what else each row can have been is ruled out.
+    fn counted(&mut self, state: &State, start: usize, at: usize) -> Result<Proved, Failed> {
+        let scene = self.scene;
+        let counting = &scene.aggregates[at];
+        let reads: Vec<usize> = counting.rows.iter().map(|it| it.read).collect();
+        let all = |read: usize| scene.reads[read].candidates.as_slice();
+        let left = |read: usize| state.candidates[read].as_slice();
+        let is_refuted = |matters: &[usize]| {
+            let versions = |read: usize| {
+                if matters.contains(&read) {
+                    left(read)
+                } else {
+                    all(read)
+                }
+            };
+            !counting.is_possible(scene.check.history, versions)
+        };
+        // The rows of which it matters what is left.
+        let narrowed = reads.iter().copied();
+        let mut matters: Vec<usize> = narrowed
+            .filter(|&it| left(it).len() < all(it).len())
+            .collect();
+        if !is_refuted(&matters) {
+            return Err(Failed::NotFound);
+        }
+        for read in matters.clone() {
+            let fewer: Vec<usize> = matters.iter().copied().filter(|&it| it != read).collect();
+            if is_refuted(&fewer) {
+                matters = fewer;
+            }
+        }
+        let (mut ruled_out, mut rests_on) = (Vec::new(), FxHashSet::default());
+        for row in counting.rows.iter().filter(|it| matters.contains(&it.read)) {
+            let read = row.read;
+            if state.taken[..start].iter().any(|it| it.0 == read) {
+                rests_on.insert(read);
+                continue;
+            }
+            let is_left = |version: VersionId| {
+                let mut left = left(read).iter();
+                left.any(|&it| row.cell(it) == row.cell(version))
+            };
+            for &version in all(read).iter().filter(|&&it| !is_left(it)) {
+                // All that is taken around it, so that versions join here as they do where the proof stands.
+                let (proof, used) = self.attempt(state, state.taken.len(), (read, version))?;
+                if !used.contains(&read) {
+                    return Ok((proof, used));
+                }
+                let writer = writer(scene.base, version);
+                ruled_out.push((scene.reads[read].key, writer, proof));
+                rests_on.extend(used.into_iter().filter(|&it| it != read));
+            }
+        }
+        let proof = Proof::Aggregate {
+            reader: scene.base.txn(counting.reader),
+            nth: counting.nth,
+            ruled_out,
+        };
+        Ok((proof, rests_on))
+    }
+
+    /// Why nothing that is left gives an aggregate its result, whose rows are reads of its own.
     fn aggregate(&mut self, state: &State, at: usize) -> Result<Proved, Failed> {
         let scene = self.scene;
         let counting = &scene.aggregates[at];

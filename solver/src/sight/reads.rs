@@ -32,6 +32,18 @@ pub(super) fn writer(base: &Resolved, version: VersionId) -> Option<TxnId> {
 }
 
 impl OpenRead {
+    /// A read that must be of one version.
+    pub(super) fn of(read: &Uncertain) -> Self {
+        OpenRead {
+            reader: read.reader,
+            op: None,
+            key: read.key,
+            reads: Vec::new(),
+            candidates: read.candidates.clone(),
+            known: None,
+        }
+    }
+
     /// The same as a read that must be of one version.
     pub(super) fn uncertain(&self) -> Uncertain {
         Uncertain {

@@ -8,7 +8,6 @@ mod absent;
 mod broken;
 mod fixed;
 mod narrow;
-mod prove;
 mod question;
 mod reads;
 mod results;
@@ -19,23 +18,25 @@ mod tests;
 
 pub(crate) use fixed::pose;
 pub(crate) use narrow::impossible_sources;
-pub(crate) use results::has_aggregates;
+pub(crate) use results::{Counted, CountedRead, Counting, has_aggregates};
 
 use crate::budget::Budget;
 use crate::check::Engines;
 use crate::context::Context;
-use crate::decide::{Backend, DecideError, Origin};
+use crate::decide::{Backend, DecideError, Origin, Side};
 use crate::model::KeyId;
 use crate::phases::{self, Check, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress, Silent};
-use crate::prune::Pruned;
+use crate::prune::{Pruned, Variable};
 use crate::relate::Polygraph;
 use crate::report::{CheckError, CheckStats, Decider};
 use crate::resolve::{CountedAggregate, Node, Resolved, Uncertain};
+use crate::sight;
 use crate::verdict::{Moment, Point, Proof};
+use kingsnake_graph::Literal;
 use question::{OpenQuestion, Turn};
 use reads::Reads;
-use results::{Counted, Wrong};
+use results::Wrong;
 
 /// A transaction, and a row that it did not see.
 pub(crate) type KeyReader = (Node, KeyId);
@@ -54,9 +55,23 @@ pub(crate) struct Found<'a> {
     shown: Vec<KeyReader>,
     /// The transactions in doubt that did not take effect, sorted.
     without_effect: Vec<Node>,
+    sides: &'a [Side],
 }
 
 impl Found<'_> {
+    /// The nodes of the graph, in order.
+    pub(crate) fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Whether a variable of the logic is true.
+    pub(crate) fn holds(&self, variable: u32) -> bool {
+        match self.pruned.variables[variable as usize] {
+            Variable::Settled(value) => value,
+            Variable::Open(at) => self.sides[at as usize] == Side::Either,
+        }
+    }
+
     /// The transactions, or their begins and commits, in order.
     fn moments(&self) -> impl Iterator<Item = (Node, Moment)> + '_ {
         let polygraph = &self.pruned.problem;
@@ -88,6 +103,8 @@ pub(crate) enum Lemma {
     Count(CountedAggregate),
     /// An aggregate did not count these cells of its rows.
     Refuse(Wrong),
+    /// These cannot all hold.
+    Conflict(Vec<Literal>),
 }
 
 /// How the loop ended.
@@ -99,13 +116,15 @@ pub(crate) enum Ended {
 /// Why there is no order: what was stated.
 pub(crate) struct Refutation {
     /// With all reads that were added.
-    base: Resolved,
+    pub(crate) base: Resolved,
     /// The reads that were stated, or taken to be of one version.
-    stated: Vec<usize>,
-    counted: Counted,
-    decider: Decider,
+    pub(crate) stated: Vec<usize>,
+    pub(crate) counted: Counted,
+    pub(crate) decider: Decider,
     /// A transaction in doubt: whether it took effect or not, there is none.
     blamed: Option<Node>,
+    /// The variables that a back end blames.
+    pub(crate) variables: Vec<u32>,
 }
 
 /// Whether an order has to meet more than the graph says.
@@ -159,13 +178,7 @@ pub(crate) fn settle(
     }
     expect_candidates(&refutation.base)?;
     backend.conclude();
-    let decider = refutation.decider;
-    let refuted = match prove::prove(check, &refutation, backend, budget) {
-        Ok(proof) => Refuted::Proof(decider, proof),
-        Err(prove::Failed::NotFound) => Refuted::NoProof(decider),
-        Err(prove::Failed::Stop(stop)) => return Err(stop.into()),
-    };
-    Err(refuted.into())
+    Err(sight::refuted(check, &refutation, backend, budget)?)
 }
 
 /// Looks for an order that explains the uncertain reads and the aggregates, without explaining why there is none. The nodes may be parts of
@@ -211,11 +224,11 @@ fn obligations(check: &Check<'_>, base: &Resolved) -> Vec<Box<dyn Obligation>> {
 
 /// The loop.
 #[allow(clippy::too_many_arguments)] // They are the state of one check.
-fn run(
+pub(crate) fn run(
     check: &Check<'_>,
     polygraph: Polygraph,
     base: &Resolved,
-    mut obligations: Vec<Box<dyn Obligation>>,
+    mut obligations: Vec<Box<dyn Obligation + '_>>,
     backend: &mut dyn Backend,
     stats: &mut CheckStats,
     budget: &Budget,

@@ -21,19 +21,13 @@ pub(super) struct Scene<'a> {
 /// Rounds after which what is left is left to the search.
 const ROUNDS: usize = 16;
 
-/// A read that is taken to be of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Taken {
-    pub(super) read: usize,
-    pub(super) version: VersionId,
-}
-
 /// What is known of the uncertain reads.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     /// What each can have read; nothing for those that are not attended to.
     pub(super) candidates: Vec<Vec<VersionId>>,
-    pub(super) taken: Vec<Taken>,
+    /// The reads that are taken to be of a version.
+    pub(super) taken: Vec<(usize, VersionId)>,
 }
 
 impl State {
@@ -47,24 +41,6 @@ impl State {
             candidates,
             taken: Vec::new(),
         }
-    }
-
-    /// Takes a read to be of a version.
-    pub(super) fn take(&mut self, read: usize, version: VersionId) {
-        self.candidates[read] = vec![version];
-        self.taken.push(Taken { read, version });
-    }
-
-    /// The first of the reads that are taken.
-    pub(super) fn assumed(&self, n: usize) -> Vec<(usize, VersionId)> {
-        let taken = self.taken[..n].iter();
-        taken.map(|it| (it.read, it.version)).collect()
-    }
-
-    /// The reads with several candidates.
-    pub(super) fn open(&self) -> impl Iterator<Item = usize> + '_ {
-        let reads = 0..self.candidates.len();
-        reads.filter(|&read| self.candidates[read].len() > 1)
     }
 
     /// The reads that are to be stated: those with several candidates, and those that rest on whether a transaction took effect.
@@ -88,10 +64,8 @@ impl State {
 pub(super) enum Narrowed {
     /// The reads that are taken cannot be.
     Contradiction(Contradiction),
-    /// A read has no candidate left.
-    Dead(usize),
-    /// No candidates that are left give an aggregate its result, by its place among those that are counted.
-    Impossible(usize),
+    /// A read has no candidate left, or no candidates that are left give an aggregate its result.
+    Dead,
     /// The graph of what is taken, which may grow.
     Open(Box<Pruned>),
 }
@@ -106,9 +80,8 @@ pub(super) fn narrow(
 ) -> Result<Narrowed, StopReason> {
     for round in 0.. {
         scene.budget.check()?;
-        let assumed = state.assumed(state.taken.len());
-        let known = first.take().filter(|_| assumed.is_empty());
-        let polygraph = known.unwrap_or_else(|| related(scene, base, &assumed));
+        let known = first.take().filter(|_| state.taken.is_empty());
+        let polygraph = known.unwrap_or_else(|| related(scene, base, &state.taken));
         let pruned = match pruned(scene, polygraph, stats)? {
             Outcome::Contradiction(found) => return Ok(Narrowed::Contradiction(found)),
             Outcome::Pruned(pruned) => pruned,
@@ -116,43 +89,35 @@ pub(super) fn narrow(
         let n_before = state.taken.len();
         if round < ROUNDS
             && let Some(reach) = pruned.reach()
-            && let Some(dead) = rule_out(scene, base, &pruned, &reach, state)?
+            && !rule_out(scene, base, &pruned, &reach, state)?
         {
-            return Ok(Narrowed::Dead(dead));
+            return Ok(Narrowed::Dead);
         }
         if state.taken.len() == n_before {
-            if let Some(at) = impossible(scene, state)? {
-                return Ok(Narrowed::Impossible(at));
-            }
-            return Ok(Narrowed::Open(Box::new(pruned)));
+            return Ok(if are_possible(scene, state)? {
+                Narrowed::Open(Box::new(pruned))
+            } else {
+                Narrowed::Dead
+            });
         }
     }
     unreachable!("the last round takes nothing")
 }
 
-/// An aggregate that can no longer have its result.
-fn impossible(scene: &Scene<'_>, state: &State) -> Result<Option<usize>, StopReason> {
+/// Whether every aggregate can still have its result.
+fn are_possible(scene: &Scene<'_>, state: &State) -> Result<bool, StopReason> {
     let mut poll = scene.budget.poll();
-    for (at, counting) in scene.counted.all.iter().enumerate() {
+    for counting in &scene.counted.all {
         poll.step()?;
         let versions = |row: usize| state.candidates[counting.rows[row].read].as_slice();
         if !counting.is_possible(scene.check.history, versions) {
-            return Ok(Some(at));
+            return Ok(false);
         }
     }
-    Ok(None)
+    Ok(true)
 }
 
 /// The graph of the history where these reads are of these versions, and nothing is known of the other uncertain reads.
-pub(super) fn graph(
-    scene: &Scene<'_>,
-    base: &Resolved,
-    assumed: &[(usize, VersionId)],
-) -> Result<Outcome, StopReason> {
-    let polygraph = related(scene, base, assumed);
-    pruned(scene, polygraph, &mut PruneStats::default())
-}
-
 fn related(scene: &Scene<'_>, base: &Resolved, assumed: &[(usize, VersionId)]) -> Polygraph {
     let check = scene.check;
     let shape = check.techniques.shape();
@@ -173,34 +138,30 @@ fn pruned(
     prune(polygraph, options, stats, scene.budget, &mut Silent)
 }
 
-/// Rules out candidates; of the reads that have none left, the one with the fewest cases.
+/// Rules out candidates. Whether every read has one left.
 fn rule_out(
     scene: &Scene<'_>,
     base: &Resolved,
     pruned: &Pruned,
     reach: &Reach,
     state: &mut State,
-) -> Result<Option<usize>, StopReason> {
+) -> Result<bool, StopReason> {
     let places = pruned.problem.places();
-    let open: Vec<usize> = (0..state.candidates.len())
-        .filter(|&read| state.candidates[read].len() > 1)
-        .collect();
+    let State { candidates, taken } = state;
     let mut poll = scene.budget.poll();
-    let mut dead: Option<usize> = None;
-    let n_cases = |read: usize| base.uncertain()[read].candidates.len();
-    for read in open {
+    let open = candidates.iter_mut().enumerate();
+    for (read, left) in open.filter(|it| it.1.len() > 1) {
         poll.step()?;
-        let rules = Rules::new(base, places, reach, &base.uncertain()[read]);
-        rules.narrow(&mut state.candidates[read]);
-        match state.candidates[read].as_slice() {
-            [] if dead.is_none_or(|dead| n_cases(read) < n_cases(dead)) => dead = Some(read),
+        Rules::new(base, places, reach, &base.uncertain()[read]).narrow(left);
+        match left.as_slice() {
+            [] => return Ok(false),
             &[version] if !base.is_in_doubt(base.versions().writer(version)) => {
-                state.taken.push(Taken { read, version });
+                taken.push((read, version));
             }
             _ => {}
         }
     }
-    Ok(dead)
+    Ok(true)
 }
 
 /// The candidates of a read that reachability rules out.

@@ -56,8 +56,8 @@ pub(super) struct OpenQuestion<'a> {
     /// How many edges, guarded edges and clauses there were when it was pruned.
     n_pruned: usize,
     n_turns: u32,
-    /// A transaction in doubt whose end a no rests on.
-    blamed: Option<Node>,
+    /// The variables that a no rests on.
+    blamed: Vec<u32>,
 }
 
 impl<'a> OpenQuestion<'a> {
@@ -88,6 +88,7 @@ impl<'a> OpenQuestion<'a> {
                     counted: Counted::default(),
                     decider: Decider::Prune,
                     blamed: base.in_doubt().first().copied(),
+                    variables: Vec::new(),
                 })));
             }
         };
@@ -106,7 +107,7 @@ impl<'a> OpenQuestion<'a> {
             reads,
             counted,
             n_turns: 0,
-            blamed: None,
+            blamed: Vec::new(),
         };
         let lemmas = always_stated(check, base).into_iter().map(Lemma::Read);
         if question.add(lemmas.collect())?.is_err() {
@@ -123,7 +124,8 @@ impl<'a> OpenQuestion<'a> {
             stated: self.reads.stated(),
             counted: self.counted.clone(),
             decider,
-            blamed: self.blamed.or(self.base.in_doubt().first().copied()),
+            blamed: self.blamed_end(),
+            variables: self.blamed.clone(),
         })
     }
 
@@ -152,7 +154,7 @@ impl<'a> OpenQuestion<'a> {
     /// Decides, asks the obligations and adds their lemmas, until an order meets all, or there is none, or the question has grown much.
     pub(super) fn turn(
         &mut self,
-        obligations: &mut [Box<dyn Obligation>],
+        obligations: &mut [Box<dyn Obligation + '_>],
         backend: &mut dyn Backend,
         stats: &mut CheckStats,
         progress: &mut dyn Progress,
@@ -179,7 +181,7 @@ impl<'a> OpenQuestion<'a> {
                     match decision {
                         Decision::Choices(sides) => (Decider::Backend, sides),
                         Decision::Core(core) => {
-                            self.blamed = self.blamed_end(&core);
+                            self.blamed = self.blamed(&core);
                             return Ok(Turn::No(Decider::Backend));
                         }
                         Decision::Unknown(reason) => return Err(Stop::Budget(reason)),
@@ -232,7 +234,7 @@ impl<'a> OpenQuestion<'a> {
     }
 
     /// The order that sides leave.
-    fn found(&self, decider: Decider, sides: &[Side]) -> Result<Found<'_>, Stop> {
+    fn found<'f>(&'f self, decider: Decider, sides: &'f [Side]) -> Result<Found<'f>, Stop> {
         let (pruned, base) = (&self.pruned, self.base);
         let (order, shown) = if base.unreturned().is_empty() {
             let order = pruned.order(sides);
@@ -253,6 +255,7 @@ impl<'a> OpenQuestion<'a> {
             order,
             shown,
             without_effect: self.without_effect(sides),
+            sides,
         })
     }
 
@@ -272,15 +275,22 @@ impl<'a> OpenQuestion<'a> {
         in_doubt.filter(|&node| !has_effect(node)).collect()
     }
 
-    /// A transaction in doubt whose end a core rests on.
-    fn blamed_end(&self, core: &[u32]) -> Option<Node> {
-        let polygraph = &self.pruned.problem;
-        let mut in_doubt = self.base.in_doubt().iter().copied();
-        in_doubt.find(|&node| {
-            let variable = polygraph.took_effect(node);
-            let variable = variable.and_then(|it| self.pruned.variables.get(it as usize));
-            matches!(variable, Some(Variable::Open(at)) if core.contains(at))
-        })
+    /// The variables that a core names.
+    fn blamed(&self, core: &[u32]) -> Vec<u32> {
+        let variables = self.pruned.variables.iter().zip(0..);
+        let is_blamed = |it: &Variable| matches!(it, Variable::Open(at) if core.contains(at));
+        let blamed = variables.filter(|it| is_blamed(it.0));
+        blamed.map(|it| it.1).collect()
+    }
+
+    /// A transaction in doubt, of those whose ends are blamed if there are such.
+    fn blamed_end(&self) -> Option<Node> {
+        let in_doubt = self.base.in_doubt().iter().copied();
+        let is_blamed = |node: &Node| {
+            let variable = self.pruned.problem.took_effect(*node);
+            variable.is_some_and(|it| self.blamed.contains(&it))
+        };
+        in_doubt.clone().find(is_blamed).or(in_doubt.min())
     }
 
     fn is_worth_pruning(&self) -> bool {
@@ -300,6 +310,15 @@ impl<'a> OpenQuestion<'a> {
                 Lemma::Refuse(wrong) => {
                     self.refuse(&wrong);
                     Ok(())
+                }
+                Lemma::Conflict(literals) => {
+                    let negated: Vec<_> = literals.into_iter().map(|it| !it).collect();
+                    self.pruned.problem.problem_mut().logic.clause(&negated);
+                    if negated.is_empty() {
+                        Err(Dead)
+                    } else {
+                        Ok(())
+                    }
                 }
             };
             if added.is_err() {

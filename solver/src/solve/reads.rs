@@ -60,8 +60,8 @@ impl Reads {
                 self.left.insert(read, left);
             }
         }
-        for taken in &state.taken {
-            self.stated.insert(taken.read, Stated::Certain);
+        for &(read, _) in &state.taken {
+            self.stated.insert(read, Stated::Certain);
         }
     }
 

@@ -29,13 +29,13 @@ pub(crate) fn has_aggregates(history: &History) -> bool {
 pub(crate) struct Counting {
     pub(crate) aggregate: CountedAggregate,
     /// The cells that are known, the transaction's own among them.
-    pub(super) known: Vec<Token>,
+    pub(crate) known: Vec<Token>,
     /// The rows that can have been read in several versions.
     pub(crate) rows: Vec<CountedRead>,
     /// Whether clauses say that the rows give the result.
     pub(super) is_said: bool,
     /// Cells of these rows that orders gave it and that do not give the result.
-    pub(super) refused: Vec<Vec<Token>>,
+    pub(crate) refused: Vec<Vec<Token>>,
 }
 
 /// A row that an aggregate counts, and the uncertain read of it.

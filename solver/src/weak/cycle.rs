@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use kingsnake_relate::visible::sort::{outgoing, peeled, sorted};
+use kingsnake_graph::FlatGraph;
+use kingsnake_relate::visible::sort::sorted;
 use kingsnake_relate::visible::{Commits, Why};
 
 use crate::model::History;
@@ -26,8 +27,8 @@ pub(super) fn order(n_nodes: usize, edges: &[Commits]) -> Result<Vec<Node>, Vec<
 /// A shortest cycle through one of some transactions that are on cycles.
 fn shortest(n_nodes: usize, edges: &[Commits]) -> Vec<Commits> {
     let pairs = edges.iter().enumerate();
-    let (start, out) = outgoing(n_nodes, pairs.map(|(at, edge)| (edge.from, at as u32)));
-    let out = |node: Node| &out[start[node as usize] as usize..start[node as usize + 1] as usize];
+    let out = FlatGraph::new(n_nodes, pairs.map(|(at, edge)| (edge.from, at as u32)));
+    let out = |node: Node| out.targets(node);
     let mut best: Vec<Commits> = Vec::new();
     let mut n_found = 0;
     for first in on_cycles(n_nodes, edges) {
@@ -48,10 +49,9 @@ fn shortest(n_nodes: usize, edges: &[Commits]) -> Vec<Commits> {
 /// The transactions that some cycle comes before and some cycle comes after.
 fn on_cycles(n_nodes: usize, edges: &[Commits]) -> Vec<Node> {
     let mut is_left = vec![true; n_nodes];
-    for node in peeled(n_nodes, edges.iter().map(|edge| (edge.from, edge.to))) {
-        is_left[node as usize] = false;
-    }
-    for node in peeled(n_nodes, edges.iter().map(|edge| (edge.to, edge.from))) {
+    let ahead = FlatGraph::new(n_nodes, edges.iter().map(|edge| (edge.from, edge.to)));
+    let back = FlatGraph::new(n_nodes, edges.iter().map(|edge| (edge.to, edge.from)));
+    for node in [ahead, back].iter().flat_map(FlatGraph::peeled) {
         is_left[node as usize] = false;
     }
     let left = |node: &Node| is_left[*node as usize];

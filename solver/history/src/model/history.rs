@@ -212,8 +212,13 @@ impl History {
     #[must_use]
     pub fn with_status(&self, txn: TxnId, status: Status) -> History {
         let mut history = self.clone();
-        history.txns[txn.index()].status = status;
+        history.set_status(txn, status);
         history
+    }
+
+    /// Says how a transaction ended.
+    pub fn set_status(&mut self, txn: TxnId, status: Status) {
+        self.txns[txn.index()].status = status;
     }
 
     /// The same history where of the transactions of unknown end exactly these took effect.

@@ -427,7 +427,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         const DONE: u8 = 2;
         let n_nodes = self.resolved.n_txns();
         let all = pairs.iter().flatten().map(|&(from, to)| (to, from));
-        let (start, earlier) = super::sort::outgoing(n_nodes, all);
+        let earlier = kingsnake_graph::FlatGraph::new(n_nodes, all);
         let mut state = vec![NEW; n_nodes];
         let mut order = Vec::with_capacity(n_nodes);
         // A node, and how many of those before it were looked at.
@@ -441,7 +441,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
             while let Some((node, looked_at)) = stack.last_mut() {
                 let node = *node;
                 let reads = self.resolved.reads().of(node);
-                let listed = start[node as usize] as usize..start[node as usize + 1] as usize;
+                let listed = earlier.targets(node);
                 let mut next = NO_NODE;
                 while next == NO_NODE {
                     let at = *looked_at as usize;
@@ -453,7 +453,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
                         node - 1
                     } else if at <= reads.len() {
                         self.writer[reads.start + at - 1]
-                    } else if let Some(&from) = earlier[listed.clone()].get(at - 1 - reads.len()) {
+                    } else if let Some(&from) = listed.get(at - 1 - reads.len()) {
                         from
                     } else {
                         break;

@@ -5,13 +5,13 @@ mod loop_mutants;
 pub(crate) mod reads;
 mod results;
 
+use super::Found;
 use super::narrow::{Narrowed, Scene, State, narrow};
 use super::reads::Reads;
 use super::results::Counted;
-use super::{Found, fixed};
 use crate::agreement::Exhaustive;
 use crate::budget::Budget;
-use crate::decide::Decision;
+use crate::decide::{Backend, Decision};
 use crate::phases::Check;
 use crate::progress::Silent;
 use crate::prune::PruneStats;
@@ -43,8 +43,8 @@ fn with_first_order<T>(
         return None;
     };
     let backend = &mut Exhaustive::default();
-    let decision = fixed::decide(backend, &pruned, budget, &mut Silent).ok()?;
-    let Decision::Choices(sides) = decision else {
+    let decided = backend.decide(pruned.question(), budget, &mut Silent);
+    let Decision::Choices(sides) = decided.ok()?.0 else {
         return None;
     };
     let decider = Decider::Backend;
@@ -65,6 +65,7 @@ fn with_first_order<T>(
         order,
         shown,
         without_effect: Vec::new(),
+        sides: &sides,
     })
 }
 

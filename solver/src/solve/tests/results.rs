@@ -1,7 +1,7 @@
 //! Aggregates against the brute-force oracle, and mistakes that the comparison and the checker catch.
 
 use super::super::broken::broken;
-use super::super::fixed::{decide, everything, pose_counted};
+use super::super::fixed::{everything, pose_counted};
 use super::super::has_aggregates;
 use super::super::results::Counted;
 use super::n_histories;
@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::certify::counterexample::check_counterexample;
 use crate::check::{Techniques, check};
 use crate::context::Context;
-use crate::decide::Decision;
+use crate::decide::{Backend, Decision};
 use crate::level::Spec;
 use crate::model::{History, Status, Token, TxnId};
 use crate::phases::{self, Check, Exit};
@@ -116,7 +116,8 @@ fn damaged(history: &History, spec: Spec, damage: impl Fn(&mut Counted)) -> Opti
         Err(Exit::Stop(_)) => return None,
     };
     let backend = &mut Exhaustive::default();
-    let Decision::Choices(sides) = decide(backend, &pruned, &budget, &mut Silent).ok()? else {
+    let decided = backend.decide(pruned.question(), &budget, &mut Silent);
+    let Decision::Choices(sides) = decided.ok()?.0 else {
         return Some(false);
     };
     let order = pruned.order(&sides).ok()?.into_iter();

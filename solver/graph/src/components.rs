@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 /// The components, numbered so that an edge between two of them leads to the smaller number.
-pub(super) struct Components {
+pub struct Components {
     /// The component of each node.
-    pub(super) of: Vec<u32>,
+    pub of: Vec<u32>,
     /// How many there are.
-    pub(super) n: usize,
+    pub n: usize,
 }
 
 /// The components of a graph: the edges of a node, and where each of them leads, if it counts.
-pub(super) fn components(
+pub fn components(
     n_nodes: usize,
     out: impl Fn(u32) -> Range<u32>,
     target: impl Fn(u32, u32) -> Option<u32>,
