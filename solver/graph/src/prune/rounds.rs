@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::asked::asked;
 use super::device::{Device, Offer, Task};
 use super::engine::{Engine, Halt, Rest};
+use super::execute::execute;
 use super::grow::Open;
 use super::local::Local;
 use super::remote::Remote;
@@ -17,6 +18,9 @@ use kingsnake_context::progress::{Progress, ProgressEvent};
 
 /// Edges that others imply are looked for where the graph has so many times the edges that were left the last time.
 const CROWDED: usize = 2;
+
+/// Where there are more pairs, an order is looked for before any is judged.
+const MANY_PAIRS: u64 = 1 << 24;
 
 /// The choices that pruning leaves to its caller.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +96,13 @@ pub fn prune_on(
         let rest = Local::finish_unpruned(&rounds.problem, &dag, options, budget)?;
         return rounds.pruned(dag, rest, options, budget);
     }
+    if problem_is_plain(&rounds.problem, options)
+        && rounds.problem.orders.n_pairs() > MANY_PAIRS
+        && let Some(order) = execute(&dag, &rounds.problem.orders, &dag.places(), budget)?
+    {
+        "an execution of the known graph meets every order".clone_into(&mut stats.why);
+        return rounds.pruned(dag.in_order(order), Rest::default(), options, budget);
+    }
     if let Some(device) = device
         && let Some((task, asked)) = offer(device, &rounds.problem, &dag, stats, budget)
     {
@@ -120,6 +131,11 @@ pub fn prune_on(
         // No device is asked here, so none can have failed.
         Err(Halt::Failed(what)) => Err(StopReason::Backend(what)),
     }
+}
+
+/// Whether an order of the nodes is an answer by itself, and may be estimated.
+fn problem_is_plain(problem: &Problem, options: PruneOptions) -> bool {
+    options.estimate && !options.grows && problem.logic.is_empty()
 }
 
 /// Asks a device whether it takes the task, and notes what it says. With the task the paths that choices depend on.
