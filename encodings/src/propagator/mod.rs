@@ -52,6 +52,8 @@ pub(crate) const NAME: &str = "cadical/propagator";
 
 /// A question is hard when the given order leads into so many cycles. Counted, not timed, so that runs can be repeated.
 const HARD: u64 = 500;
+/// The first order of a large question leads into more cycles without being hard: as many again for every so many constraints.
+const AS_MANY_AGAIN: u64 = 16_000;
 
 /// An order that violates so many constraints for a hundred nodes is annealed before anything is repaired: no such order was seen
 /// to be repaired within [`HARD`] cycles (heavy-write workloads violate about 100, those of half reads up to 30, which are repaired).
@@ -268,6 +270,8 @@ impl Propagator {
         let mut start_places = places.to_vec();
         let mut lemmas = Vec::new();
         let mut max_cycles = if anneals { self.hard } else { u64::MAX };
+        // Repairing the given order may take longer, because annealing would take longer still.
+        let mut patience = 1 + sides.n_constraints() as u64 / AS_MANY_AGAIN;
         let mut line = None;
         let mut cooler = None;
         let mut effort = 1.0;
@@ -285,7 +289,7 @@ impl Propagator {
                     places: start_places,
                     lemmas: &lemmas,
                     clauses: Rc::default(),
-                    max_cycles,
+                    max_cycles: max_cycles.saturating_mul(patience),
                     assumed: &self.assumed,
                 };
                 let (outcome, more) = solve(known, sides, start, plan, &watch, stats)?;
@@ -296,6 +300,7 @@ impl Propagator {
                 max_cycles *= 2;
             }
             is_hopeless = false;
+            patience = 1;
             let line =
                 line.get_or_insert_with(|| Line::new(known, sides, places, self.seed.into()));
             if cooler.is_none() {

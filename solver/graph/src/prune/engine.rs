@@ -42,6 +42,12 @@ pub(super) struct Rest {
 
 /// Keeps the closure over the rounds. Every engine finds the same.
 pub(super) trait Engine {
+    /// Takes new edges into the closure without the graph that has them; whether they close no cycle. `None` if it needs the graph.
+    /// The graph that it is given need not have the edges that it took before.
+    fn follow(&mut self, _: &Dag, _: &[Edge]) -> Option<bool> {
+        None
+    }
+
     /// Brings the closure up to date with the edges of the last round, and judges.
     fn round(
         &mut self,

@@ -128,16 +128,17 @@ impl<R: Reaches> Judge<'_, R> {
     }
 
     /// Judges every pair of runs, key by key and run by run. Stops where the budget ends or the open pairs outgrow it.
-    fn keys<K>(
+    fn keys<K: Default>(
         &self,
-        enter: impl Fn(usize) -> K + Sync,
+        enter: impl Fn(&mut K, usize) + Sync,
         judge_run: impl Fn(&mut K, usize, usize, &mut Judged) + Sync,
     ) -> Result<Judged, StopReason> {
         let runs = self.orders;
         let judge = |keys: Range<usize>| {
             let mut out = Judged::default();
+            let mut state = K::default();
             for key in keys {
-                let mut state = enter(key);
+                enter(&mut state, key);
                 for run in runs.range(key) {
                     self.budget.check()?;
                     judge_run(&mut state, key, run, &mut out);
@@ -163,7 +164,7 @@ impl<R: Reaches> Judge<'_, R> {
     pub(super) fn all_pairs(&self) -> Result<Judged, StopReason> {
         let runs = self.orders;
         self.keys(
-            |_| (),
+            |(), _| (),
             |(), key, a, out| {
                 for b in a + 1..runs.range(key).end {
                     let (a, b) = (a as u32, b as u32);
@@ -177,6 +178,7 @@ impl<R: Reaches> Judge<'_, R> {
 }
 
 /// A key's runs as positions on the chains, side by side, so that judging a key touches little memory.
+#[derive(Default)]
 struct KeyView {
     first: usize,
     /// The runs whose heads are on one chain, and the chain: they are neighbours, because runs stand in node order.
@@ -205,54 +207,52 @@ impl KeyView {
 
 impl Judge<'_, Clocks> {
     /// Judges every pair of every key, decided ones only through their neighbours on the chains. `descending` are the
-    /// same graph's clocks that look the other way.
-    pub(super) fn along_chains(&self, descending: &Clocks) -> Result<Judged, StopReason> {
+    /// same graph's clocks that look the other way: where keys have many runs, those that a run reaches are not looked at.
+    pub(super) fn along_chains(&self, descending: Option<&Clocks>) -> Result<Judged, StopReason> {
         self.keys(
-            |key| self.view(key),
+            |view, key| self.view(key, view),
             |view, _, a, out| {
                 self.read_clock(a as u32, &mut view.readers);
-                let reached = descending.row(self.orders.run(a as u32).install);
+                let reached = descending.map(|it| it.row(self.orders.run(a as u32).install));
                 for (group, chain) in &view.groups {
-                    let first_reached = self.reach.chain_length(*chain) - reached[*chain];
+                    let first_reached = match reached {
+                        Some(reached) => self.reach.chain_length(*chain) - reached[*chain],
+                        None => u32::MAX,
+                    };
                     self.run_and_group(view, a, group.clone(), *chain, first_reached, out);
                 }
             },
         )
     }
 
-    fn view(&self, key: usize) -> KeyView {
+    fn view(&self, key: usize, view: &mut KeyView) {
         let runs = self.orders.of(key);
         let chain = |run: &Run| self.reach.chain(run.install);
         let range = self.orders.range(key);
-        let first = range.start;
-        let mut at = first;
-        let groups = runs.chunk_by(|a, b| chain(a) == chain(b)).map(|group| {
+        view.first = range.start;
+        let mut at = range.start;
+        view.groups.clear();
+        for group in runs.chunk_by(|a, b| chain(a) == chain(b)) {
+            view.groups.push((at..at + group.len(), chain(&group[0])));
             at += group.len();
-            (at - group.len()..at, chain(&group[0]))
-        });
+        }
         let source = |node: u32| (self.reach.chain(node) as u32, self.reach.position(node));
-        let (mut sources, mut sources_end) = (Vec::new(), Vec::new());
+        view.sources.clear();
+        view.sources_end.clear();
         for (run, at) in runs.iter().zip(range) {
             let readers = self.orders.readers(at as u32).iter();
-            sources.push(source(run.last_commit));
-            sources.extend(readers.map(|&reader| source(reader)));
-            sources_end.push(sources.len() as u32);
+            view.sources.push(source(run.last_commit));
+            view.sources.extend(readers.map(|&reader| source(reader)));
+            view.sources_end.push(view.sources.len() as u32);
         }
-        KeyView {
-            first,
-            sources,
-            sources_end,
-            groups: groups.collect(),
-            installs: runs
-                .iter()
-                .map(|run| self.reach.position(run.install))
-                .collect(),
-            commits: runs
-                .iter()
-                .map(|run| self.reach.position(run.commit))
-                .collect(),
-            readers: vec![0; self.reach.stride()],
-        }
+        let position = |node: u32| self.reach.position(node);
+        view.installs.clear();
+        view.installs
+            .extend(runs.iter().map(|run| position(run.install)));
+        view.commits.clear();
+        view.commits
+            .extend(runs.iter().map(|run| position(run.commit)));
+        view.readers.resize(self.reach.stride(), 0);
     }
 
     /// For each chain, how many of its first nodes reach some reader of the run's last version.

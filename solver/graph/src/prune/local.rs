@@ -7,6 +7,8 @@ use super::judge::{Judge, Judged, Pair, Reaches};
 use super::logic::{Settling, settling_rest};
 use super::open::{Form, Placed, constraints, list_pairs};
 use super::{PruneOptions, Reachability};
+use rustc_hash::FxHashMap;
+
 use crate::edge::Edge;
 use crate::problem::Problem;
 use crate::reach::{Clocks, Dag, Dense, Reach, positions};
@@ -14,6 +16,16 @@ use kingsnake_context::budget::{Budget, StopReason};
 
 /// Dense rows are read by the bit, clocks by the word: clocks pay once chains are this many times fewer than nodes.
 const NODES_PER_CHAIN: usize = 32;
+
+/// Where a run has fewer pairs than this, those that it reaches are walked too: finding them first would take longer.
+const RUNS_WALKED: u64 = 8;
+
+/// Clocks follow new edges one by one where there is no more than one for so many nodes.
+const NODES_PER_EDGE: usize = 16;
+
+/// Where less than one pair is open for so many nodes of a large graph, no places are estimated: any order is soon repaired.
+const NODES_PER_PAIR: usize = 256;
+const LARGE: usize = 1 << 17;
 
 /// The closure in one of its forms.
 enum Closure {
@@ -30,6 +42,10 @@ pub(super) struct Local {
     /// The pairs still open, once they have been listed.
     open: Option<Vec<Pair>>,
     closure: Option<Closure>,
+    /// Whether the closure has all edges, because it followed the last ones.
+    is_closed: bool,
+    /// The edges that it followed and the graph may not have yet.
+    followed: FxHashMap<u32, Vec<u32>>,
     settling: Settling,
 }
 
@@ -65,6 +81,8 @@ impl Local {
             why,
             open: None,
             closure: None,
+            is_closed: false,
+            followed: FxHashMap::default(),
             settling: Settling::new(&problem.logic),
         })
     }
@@ -113,9 +131,13 @@ impl Local {
             }
             Some(Closure::Clocks(reach)) => {
                 let judge = judge_with(problem, reach, budget);
-                let mut judged = match &self.open {
-                    Some(open) => judge.again(open, |_| true),
-                    None => judge.along_chains(&reach.descending(dag)),
+                let mut judged = if let Some(open) = &self.open {
+                    judge.again(open, |_| true)
+                } else {
+                    let orders = &problem.orders;
+                    let is_crowded = orders.n_pairs() > RUNS_WALKED * orders.len() as u64;
+                    let descending = is_crowded.then(|| reach.descending(dag));
+                    judge.along_chains(descending.as_ref())
                 }?;
                 self.settling.round(logic, &judge, &mut judged.edges);
                 Ok(judged)
@@ -212,6 +234,25 @@ impl Engine for Local {
         }
     }
 
+    fn follow(&mut self, dag: &Dag, new: &[Edge]) -> Option<bool> {
+        let Some(Closure::Clocks(clocks)) = &mut self.closure else {
+            return None;
+        };
+        let mut ends = new.iter().flat_map(|edge| [edge.from, edge.to]);
+        if new.len() * NODES_PER_EDGE > dag.n_nodes() || !ends.all(|it| clocks.is_chained(it)) {
+            self.followed.clear();
+            return None;
+        }
+        self.is_closed = true;
+        for edge in new {
+            self.followed.entry(edge.from).or_default().push(edge.to);
+        }
+        let followed = &self.followed;
+        Some(clocks.follow(dag, new, |node| {
+            followed.get(&node).map_or(&[], Vec::as_slice)
+        }))
+    }
+
     fn round(
         &mut self,
         problem: &Problem,
@@ -219,7 +260,9 @@ impl Engine for Local {
         _: &[Edge],
         budget: &Budget,
     ) -> Result<Round, Halt> {
-        self.close(dag);
+        if !std::mem::take(&mut self.is_closed) {
+            self.close(dag);
+        }
         let judged = self.judge(problem, dag, budget)?;
         let n_open = judged.open.len();
         self.open = Some(judged.open);
@@ -247,7 +290,9 @@ impl Engine for Local {
         if (has_logic || options.grows) && self.closure.is_none() {
             self.close(dag);
         }
-        if options.estimate && (has_logic || !open.is_empty()) {
+        let n_nodes = problem.n_nodes;
+        let is_worth = n_nodes < LARGE || open.len() > n_nodes / NODES_PER_PAIR;
+        if options.estimate && (has_logic || !open.is_empty() && is_worth) {
             if self.closure.is_none() {
                 self.close(dag);
             }

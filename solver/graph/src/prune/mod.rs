@@ -6,6 +6,7 @@
 mod asked;
 mod device;
 mod engine;
+mod execute;
 mod grow;
 mod judge;
 mod local;

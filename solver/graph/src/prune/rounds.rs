@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::asked::asked;
 use super::device::{Device, Offer, Task};
 use super::engine::{Engine, Halt, Rest};
+use super::execute::execute;
 use super::grow::Open;
 use super::local::Local;
 use super::remote::Remote;
@@ -17,6 +18,9 @@ use kingsnake_context::progress::{Progress, ProgressEvent};
 
 /// Edges that others imply are looked for where the graph has so many times the edges that were left the last time.
 const CROWDED: usize = 2;
+
+/// Where there are more pairs, an order is looked for before any is judged.
+const MANY_PAIRS: u64 = 1 << 24;
 
 /// The choices that pruning leaves to its caller.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +96,13 @@ pub fn prune_on(
         let rest = Local::finish_unpruned(&rounds.problem, &dag, options, budget)?;
         return rounds.pruned(dag, rest, options, budget);
     }
+    if problem_is_plain(&rounds.problem, options)
+        && rounds.problem.orders.n_pairs() > MANY_PAIRS
+        && let Some(order) = execute(&dag, &rounds.problem.orders, &dag.places(), budget)?
+    {
+        "an execution of the known graph meets every order".clone_into(&mut stats.why);
+        return rounds.pruned(dag.in_order(order), Rest::default(), options, budget);
+    }
     if let Some(device) = device
         && let Some((task, asked)) = offer(device, &rounds.problem, &dag, stats, budget)
     {
@@ -120,6 +131,11 @@ pub fn prune_on(
         // No device is asked here, so none can have failed.
         Err(Halt::Failed(what)) => Err(StopReason::Backend(what)),
     }
+}
+
+/// Whether an order of the nodes is an answer by itself, and may be estimated.
+fn problem_is_plain(problem: &Problem, options: PruneOptions) -> bool {
+    options.estimate && !options.grows && problem.logic.is_empty()
 }
 
 /// Asks a device whether it takes the task, and notes what it says. With the task the paths that choices depend on.
@@ -182,6 +198,8 @@ impl Rounds {
         let mut round = 0;
         // Where the edges start that the engine's closure does not know yet.
         let mut known = self.problem.edges.len();
+        // Where those start that the graph does not have yet.
+        let mut sorted = known;
         let mut n_reduced = dag.n_nodes();
         let is_closed = loop {
             round += 1;
@@ -216,14 +234,28 @@ impl Rounds {
                 stats.fixpoint = true;
                 break true;
             }
-            match dag.with(self.problem.edges[known..].iter()) {
-                Ok(next) => dag = next,
-                Err(_) => return Ok(End::Cyclic),
+            let new = &self.problem.edges[known..];
+            match engine.follow(&dag, new) {
+                Some(true) => {}
+                Some(false) => return Ok(End::Cyclic),
+                None => match dag.with(self.problem.edges[sorted..].iter()) {
+                    Ok(next) => {
+                        dag = next;
+                        sorted = self.problem.edges.len();
+                    }
+                    Err(_) => return Ok(End::Cyclic),
+                },
             }
             if options.rounds == Some(round) {
                 break false;
             }
         };
+        if sorted < self.problem.edges.len() {
+            match dag.with(self.problem.edges[sorted..].iter()) {
+                Ok(whole) => dag = whole,
+                Err(_) => return Ok(End::Cyclic),
+            }
+        }
         let new = (!is_closed).then(|| &self.problem.edges[known..]);
         let rest = engine.finish(&self.problem, &dag, new, options, budget)?;
         Ok(End::Rest(dag, rest))
@@ -294,5 +326,89 @@ impl Rounds {
             variables: rest.variables,
             open: Box::new(open),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edge::Edge;
+    use crate::orders::RunOf;
+    use kingsnake_context::progress::Silent;
+    use kingsnake_context::rng::Rng;
+
+    /// Sessions of transactions that write one key and read another, as if they had run one after the other; some readers are late.
+    fn problem(n_txns: u32, n_sessions: u32, n_keys: usize) -> Problem {
+        let mut rng = Rng::new(31);
+        let length = n_txns / n_sessions;
+        // Turn by turn each session runs its next transaction.
+        let node = |turn: u32| turn % n_sessions * length + turn / n_sessions;
+        let mut problem = Problem::new(n_txns as usize);
+        problem.chains = (0..n_sessions)
+            .map(|it| it * length..(it + 1) * length)
+            .collect();
+        let chained = problem.chains.clone().into_iter().flatten();
+        let follows = chained.filter(|node| node % length > 0);
+        problem.edges = follows.map(|node| Edge::plain(node - 1, node)).collect();
+        let mut versions: Vec<Vec<(u32, Vec<u32>)>> = vec![Vec::new(); n_keys];
+        for turn in 0..n_txns {
+            let read = &mut versions[rng.below(n_keys)];
+            if let Some((writer, readers)) = read.last_mut() {
+                readers.push(node(turn));
+                problem.edges.push(Edge::plain(*writer, node(turn)));
+            }
+            versions[rng.below(n_keys)].push((node(turn), Vec::new()));
+        }
+        for (key, mut runs) in versions.into_iter().enumerate() {
+            runs.sort_by_key(|run| run.0);
+            let runs = runs.into_iter().map(|(writer, readers)| RunOf {
+                head: writer,
+                last: writer,
+                install: writer,
+                commit: writer,
+                last_commit: writer,
+                is_free: readers.is_empty(),
+                readers,
+            });
+            problem.orders.push_key(key as u32, runs);
+        }
+        // One that reads and overwrites comes before itself nowhere.
+        problem.edges.retain(|edge| edge.from != edge.to);
+        problem
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let results = [1, 2, 8].map(|n_threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads);
+            let pool = pool.build().expect("threads");
+            let mut stats = PruneStats::default();
+            let outcome = pool.install(|| {
+                let problem = problem(12_000, 12, 900);
+                let options = PruneOptions::default();
+                let budget = Budget::unlimited();
+                prune(problem, options, &mut stats, &budget, &mut Silent)
+            });
+            let Ok(Outcome::Pruned(pruned)) = outcome else {
+                panic!("it has an order");
+            };
+            assert!(pruned.problem.orders.len() > 4096 && stats.rounds.len() > 2);
+            assert!(!pruned.constraints.is_empty());
+            let rounds: Vec<(u64, u64)> = stats
+                .rounds
+                .iter()
+                .map(|it| (it.new_edges, it.open))
+                .collect();
+            let constraints = format!("{:?}", pruned.constraints);
+            let order = pruned.dag.order().to_vec();
+            (
+                rounds,
+                pruned.problem.edges,
+                constraints,
+                order,
+                pruned.estimate,
+            )
+        });
+        assert!(results[0] == results[1] && results[1] == results[2]);
     }
 }

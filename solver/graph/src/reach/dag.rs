@@ -164,6 +164,13 @@ impl Dag {
         order
     }
 
+    /// The same graph with another topological order of its nodes.
+    #[must_use]
+    pub(crate) fn in_order(self, order: Vec<u32>) -> Dag {
+        debug_assert_eq!(order.len(), self.n_nodes());
+        Dag { order, ..self }
+    }
+
     /// Where each node stands in the topological order.
     pub fn places(&self) -> Vec<u32> {
         places(&self.order)

@@ -187,3 +187,57 @@ fn lost_words_shifted_columns_and_wrong_clocks_are_caught() {
         );
     }
 }
+
+/// Clocks that followed edges one batch after the other, and whether they say that there is a cycle.
+fn followed(dag: &Dag, chains: &[Range<u32>], batches: &[Vec<Edge>], late: bool) -> (Clocks, bool) {
+    let mut clocks = Clocks::new(dag, chains);
+    let mut more: Vec<Vec<u32>> = vec![Vec::new(); dag.n_nodes()];
+    let mut is_acyclic = true;
+    for batch in batches {
+        for edge in batch {
+            more[edge.from as usize].push(edge.to);
+        }
+        is_acyclic &= clocks.follow(dag, batch, |node| &more[node as usize]);
+    }
+    if late {
+        clocks.be_late();
+    }
+    (clocks, is_acyclic)
+}
+
+#[test]
+fn clocks_that_follow_edges_are_those_of_the_graph_with_them() {
+    let mut rng = Rng::new(31);
+    let (mut n_acyclic, mut n_cyclic, mut n_late) = (0, 0, 0);
+    for case in 0..400 {
+        let n_nodes = 8 + rng.below(120);
+        let n_chains = 1 + rng.below(6);
+        let (dag, chains) = graph(n_nodes, n_chains, n_nodes / 2, &mut rng);
+        let places = dag.places();
+        let mut random = || {
+            let (a, b) = (rng.below(n_nodes) as u32, rng.below(n_nodes) as u32);
+            // Every other case has edges that run backwards, and some of those close cycles.
+            let is_forward = places[a as usize] < places[b as usize];
+            if is_forward || case % 2 == 0 {
+                Edge::plain(a, b)
+            } else {
+                Edge::plain(b, a)
+            }
+        };
+        let batches: Vec<Vec<Edge>> = (0..3).map(|_| vec![random(), random()]).collect();
+        let (clocks, is_acyclic) = followed(&dag, &chains, &batches, false);
+        let whole = dag.with(batches.iter().flatten());
+        assert_eq!(is_acyclic, whole.is_ok(), "{batches:?}");
+        let Ok(whole) = whole else {
+            n_cyclic += 1;
+            continue;
+        };
+        n_acyclic += 1;
+        let anew = Clocks::new(&whole, &chains);
+        let differs =
+            |clocks: &Clocks| (0..n_nodes as u32).any(|node| clocks.row(node) != anew.row(node));
+        assert!(!differs(&clocks), "{batches:?}");
+        n_late += usize::from(differs(&followed(&dag, &chains, &batches, true).0));
+    }
+    assert!(n_acyclic > 100 && n_cyclic > 50 && n_late > 100);
+}
