@@ -56,6 +56,7 @@ pub fn options(level: StreamLevel, drift: i64) -> WatchOptions {
         level: watch_level(level),
         drift,
         initial: vec![0],
+        keeps_order: false,
     }
 }
 
