@@ -18,5 +18,6 @@ pub mod stats;
 pub mod verify;
 mod verify_counterexample;
 pub mod verify_proof;
+pub mod watch;
 pub mod white_box;
 pub mod workload;

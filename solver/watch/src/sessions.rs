@@ -208,6 +208,13 @@ impl Sessions {
         self.is_ended = true;
     }
 
+    /// Whether every session that was announced was heard of, and all are closed.
+    pub fn is_done(&self) -> bool {
+        self.announced
+            .is_some_and(|it| it > 0 && self.n_heard >= it)
+            && self.n_live() == 0
+    }
+
     /// Sessions that can still deliver.
     pub fn n_live(&self) -> usize {
         self.of.iter().flatten().filter(|it| it.is_live).count()
