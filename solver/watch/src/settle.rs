@@ -304,8 +304,19 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 stays[component(node)] = true;
             }
         }
-        if self.watcher.options.keeps_order {
+        // A transaction stays as a whole, and with it what either of its ends may precede.
+        let mut is_spread = !self.watcher.options.keeps_order;
+        while !is_spread {
             spread(&mut stays, &components, &edges);
+            is_spread = true;
+            for at in 0..kept.len() as u32 {
+                let (begin, commit) = ends(at);
+                let (begin, commit) = (component(begin), component(commit));
+                if stays[begin] != stays[commit] {
+                    (stays[begin], stays[commit]) = (true, true);
+                    is_spread = false;
+                }
+            }
         }
         let rules = &self.watcher.rules;
         let is_dropped = |at: usize| {
