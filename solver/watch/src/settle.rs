@@ -394,6 +394,8 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 self.watcher.order.push(WatchedPoint { id, is_begin });
             }
         }
+        // The order of a log that is closed is complete.
+        self.watcher.options.keeps_order &= !self.horizon.is_closed();
     }
 
     fn fix_choices(&mut self) {
