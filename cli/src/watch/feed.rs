@@ -46,7 +46,6 @@ pub struct Feed {
     left: Option<FxHashMap<u32, u64>>,
     #[serde(skip)]
     is_counting: bool,
-    is_finished: bool,
     has_stamps: bool,
     fence: Option<KeyNumber>,
     unknown_limit: Option<i64>,
@@ -116,7 +115,6 @@ impl Feed {
             held: FxHashMap::default(),
             left: options.is_finished.then(FxHashMap::default),
             is_counting: false,
-            is_finished: options.is_finished,
             has_stamps: options.has_stamps,
             fence,
             unknown_limit: options.unknown_limit,
@@ -159,7 +157,7 @@ impl Feed {
             self.sources[*source].n_lines = number;
             let is_plain = self.sources[*source].header.is_some()
                 && !is_control(line)
-                && (self.is_finished || unknown.find(line).is_none());
+                && (self.left.is_some() || unknown.find(line).is_none());
             if is_plain {
                 if plain.0 == plain.1 {
                     plain = (at, at, number);
@@ -215,7 +213,7 @@ impl Feed {
         if is_control(line.as_bytes()) {
             let control: ControlLine = serde_json::from_str(line)
                 .context("expected heartbeat, open or close with session, time or ts")?;
-            return self.control(source, control, input);
+            return self.control(source, &control, input);
         }
         let header = self.sources[source].header.clone().unwrap_or_default();
         let file = input.name(source);
@@ -266,13 +264,13 @@ impl Feed {
         Ok(())
     }
 
-    fn control(&mut self, source: usize, control: ControlLine, input: &LogInput) -> Result<()> {
+    fn control(&mut self, source: usize, control: &ControlLine, input: &LogInput) -> Result<()> {
         if self.is_counting {
             return Ok(());
         }
         let (ControlLine::Heartbeat(fields)
         | ControlLine::Open(fields)
-        | ControlLine::Close(fields)) = &control;
+        | ControlLine::Close(fields)) = control;
         let time = if self.has_stamps {
             fields.ts
         } else {
@@ -282,7 +280,7 @@ impl Feed {
             Some(name) => Some(self.names.sessions.json(name)?),
             None => None,
         };
-        match (&control, session) {
+        match (control, session) {
             (ControlLine::Heartbeat(_), session) => {
                 // What is held may still end as it likes, but it has begun.
                 if let Some(time) = time {

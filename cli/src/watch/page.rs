@@ -22,20 +22,20 @@ pub fn serve(address: &str, figures: SharedFigures, report: Option<PathBuf>) -> 
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
             // Who goes away misses the page.
-            let _ = answer(client, &figures, report.as_deref());
+            let _ = answer(&client, &figures, report.as_deref());
         }
     });
     Ok(format!("http://{address}/"))
 }
 
 fn answer(
-    client: TcpStream,
+    client: &TcpStream,
     figures: &SharedFigures,
     report: Option<&std::path::Path>,
 ) -> std::io::Result<()> {
     client.set_read_timeout(Some(Duration::from_secs(2)))?;
     client.set_write_timeout(Some(Duration::from_secs(2)))?;
-    let mut lines = BufReader::new(std::io::Read::take(&client, 8192));
+    let mut lines = BufReader::new(std::io::Read::take(client, 8192));
     let mut request = String::new();
     lines.read_line(&mut request)?;
     let mut header = String::new();
@@ -60,7 +60,7 @@ fn answer(
         },
         _ => ("404 Not Found", "text/plain", b"not found\n".to_vec()),
     };
-    let mut out = &client;
+    let mut out = client;
     let length = body.len();
     write!(
         out,

@@ -168,13 +168,12 @@ impl StampedWatcher {
             // Its own version, at a start that equals its commit, is not what it read.
             let mut visible = versions.iter().rev();
             let newest = visible.find(|it| it.commit <= reader.start && it.writer != reader.id);
-            let holds = match newest {
-                Some(version) => version.value == value,
-                None => {
-                    let own = self.initial_of.get(&key);
-                    self.initial.contains(&value) || own.is_some_and(|it| it.contains(&value))
-                }
+            let own = self.initial_of.get(&key);
+            let is_initial = || {
+                let mut values = self.initial.iter().chain(own.into_iter().flatten());
+                values.any(|&it| it == value)
             };
+            let holds = newest.map_or_else(is_initial, |it| it.value == value);
             if !holds {
                 return Err(StampViolation::Read {
                     id: reader.id,

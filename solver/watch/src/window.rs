@@ -79,17 +79,12 @@ impl KeptWindow {
 
     /// Whether a value is the key's stub.
     pub(crate) fn is_stub(&self, key: KeyNumber, value: ValueName) -> bool {
-        match self.stub(key) {
-            Some(stub) => stub == value,
-            None => {
-                let is_of_all = self.initial.as_ref().is_some_and(|it| it.contains(&value));
-                is_of_all
-                    || self
-                        .initial_of
-                        .get(&key)
-                        .is_some_and(|it| it.contains(&value))
-            }
+        if let Some(stub) = self.stub(key) {
+            return stub == value;
         }
+        let own = self.initial_of.get(&key);
+        let of_all = self.initial.iter();
+        of_all.chain(own).any(|it| it.contains(&value))
     }
 
     pub(crate) fn set_stub(&mut self, key: KeyNumber, value: ValueName) {
