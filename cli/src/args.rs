@@ -11,6 +11,7 @@ mod solve;
 mod study;
 mod techniques;
 mod values;
+mod watch;
 
 pub use assume::{AssumeArgs, KeysArg, UnwrittenArg, ValuesArg};
 pub use check::{
@@ -25,6 +26,7 @@ pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
+pub use watch::{WatchArgs, WatchLevelArg};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -123,6 +125,10 @@ pub enum Command {
     Generate(Box<GenerateArgs>),
     /// Run a workload on a real database, record what its clients saw, and check it.
     Collect(Box<CollectArgs>),
+    /// Check a database while it runs, in bounded memory.
+    ///
+    /// Exit status: 0 satisfied, 1 violated, 2 error, 3 unknown.
+    Watch(Box<WatchArgs>),
     /// Run a campaign: databases times levels, workloads, faults and seeds, with a page of what was found.
     Hunt(HuntArgs),
     /// Run a study: workloads times switches, with figures and a report.

@@ -41,6 +41,7 @@ mod study_rules;
 mod switches;
 mod telling;
 mod voice;
+mod watch;
 mod words;
 
 use std::time::Instant;
@@ -138,6 +139,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
             commands::generate::run(&args, voice)
         }),
         Command::Collect(args) => commands::collect::run(&args, voice),
+        Command::Watch(args) => commands::watch::run(&args, voice),
         Command::Hunt(args) => hunt::hunt(&args, voice),
         Command::Ablate(args) => commands::ablate::run(&args, voice),
         Command::Bench {

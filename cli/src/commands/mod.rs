@@ -17,4 +17,5 @@ pub mod solve;
 pub mod stats;
 pub mod verify;
 pub mod verify_proof;
+pub mod watch;
 pub mod workload;

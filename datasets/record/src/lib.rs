@@ -55,6 +55,14 @@ impl Inner {
             .saturating_add(i64::try_from(since).unwrap_or(i64::MAX))
     }
 
+    /// Appends a line, whole or not at all.
+    fn append(&self, line: &str) -> io::Result<()> {
+        let mut file = self.file();
+        let start = file.seek(SeekFrom::End(0))?;
+        let blank = blank_before(start, line.len());
+        file.write_all(format!("{:blank$}{line}", "").as_bytes())
+    }
+
     /// A thread that panicked within a write left at most a line with an unknown end.
     fn file(&self) -> MutexGuard<'_, File> {
         self.file.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,6 +96,11 @@ impl Recorder {
         }
     }
 
+    /// Tells a watch that the log is complete.
+    pub fn close(&self) -> io::Result<()> {
+        self.0.append("{\"close\":{}}\n")
+    }
+
     /// Waits until everything is on the disk, which outlives a crash of the machine; a crash of the process needs nothing.
     pub fn sync(&self) -> io::Result<()> {
         self.0.file().sync_data()
@@ -101,6 +114,30 @@ pub struct Session {
 }
 
 impl Session {
+    /// Tells a watch that this session exists and begins nothing before now. Call it before any session's first transaction ends.
+    pub fn open(&mut self) -> io::Result<()> {
+        self.promise("open")
+    }
+
+    /// Tells a watch that this session begins nothing before now, while it is idle.
+    pub fn heartbeat(&mut self) -> io::Result<()> {
+        self.promise("heartbeat")
+    }
+
+    /// Tells a watch that this session is over.
+    pub fn close(self) -> io::Result<()> {
+        let line = format!("{{\"close\":{{\"session\":{}}}}}\n", self.name);
+        self.inner.append(&line)
+    }
+
+    fn promise(&self, what: &str) -> io::Result<()> {
+        let now = self.inner.now();
+        let name = &self.name;
+        self.inner.append(&format!(
+            "{{\"{what}\":{{\"session\":{name},\"time\":{now}}}}}\n"
+        ))
+    }
+
     /// Begins a transaction; call it before the database hears of it.
     pub fn begin(&mut self) -> Transaction<'_> {
         let begin = self.inner.now();

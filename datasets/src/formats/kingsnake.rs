@@ -155,6 +155,7 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
                 read_initial_values(cursor, builder)?;
             }
             "about" => drop(cursor.json_text()?),
+            "sessions" => drop(cursor.json_int()?),
             "tables" => read_tables(cursor, builder)?,
             "id" | "session" | "ops" => {
                 return Err(cursor.fail(InputProblem::Syntax {
@@ -164,7 +165,7 @@ fn read_header(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<
                 }));
             }
             other => {
-                let known = "kingsnake, initial, about, tables";
+                let known = "kingsnake, initial, about, sessions, tables";
                 return Err(unknown_field(cursor, other, known));
             }
         }
@@ -279,12 +280,17 @@ fn read_line(
                 read_version_order(cursor, builder)?;
                 return cursor.json_punct(b'}');
             }
+            // What a session promises is for `kingsnake watch`; it orders nothing.
+            "heartbeat" | "open" | "close" if fields.is_empty() => {
+                read_promise(cursor)?;
+                return cursor.json_punct(b'}');
+            }
             "event" if fields.is_empty() => {
                 read_event(cursor, builder)?;
                 return cursor.json_punct(b'}');
             }
             other => {
-                let known = "id, session, status, begin, commit, isolation, xid, start_ts, commit_ts, node, name, snapshots, ops; or initial, version_order or event alone";
+                let known = "id, session, status, begin, commit, isolation, xid, start_ts, commit_ts, node, name, snapshots, ops; or initial, version_order, event, heartbeat, open or close alone";
                 cursor.at = name_at;
                 return Err(unknown_field(cursor, other, known));
             }
@@ -412,6 +418,26 @@ fn finish_line(
     }
     if !fields.stamps.is_empty() {
         builder.stamps(fields.stamps);
+    }
+    Ok(())
+}
+
+/// `{"session":name,"time":nanoseconds,"ts":timestamp}`, all optional.
+fn read_promise(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
+    cursor.expect(b'{')?;
+    let mut first = true;
+    while cursor.json_more(&mut first, b'}')? {
+        let name_at = cursor.at;
+        let name = cursor.json_text()?;
+        cursor.json_punct(b':')?;
+        match &*name {
+            "session" => cursor.json_skip()?,
+            "time" | "ts" => drop(cursor.json_int()?),
+            other => {
+                cursor.at = name_at;
+                return Err(unknown_field(cursor, other, "session, time and ts"));
+            }
+        }
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod arrival;
 mod frame;
 mod index;
 mod rules;
+mod sessions;
 mod settle;
 mod stamps;
 mod suppose;
@@ -20,8 +21,9 @@ use thiserror::Error;
 
 pub use arrival::{Arrival, Horizon, KeyNumber, ValueName, WatchLevel};
 pub use rules::{Exact, WatchRules};
+pub use sessions::{BrokenPromise, Sessions};
 pub use stamps::{StampViolation, Stamped, StampedWatcher};
-pub use watcher::{BatchReport, WatchOptions, WatchState, Watcher};
+pub use watcher::{BatchReport, WatchOptions, WatchState, WatchedPoint, Watcher};
 
 use kingsnake_context::budget::StopReason;
 use kingsnake_graph::decide::DecideError;

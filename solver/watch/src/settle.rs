@@ -15,8 +15,8 @@ use crate::frame::BatchFrame;
 use crate::index::{Source, VersionIndex, WatchedVersion};
 use crate::rules::WatchRules;
 use crate::suppose::Supposed;
-use crate::watcher::{Solved, Watcher};
-use crate::window::{NEVER, Point, Stub};
+use crate::watcher::{Solved, WatchedPoint, Watcher};
+use crate::window::{NEVER, Point};
 
 /// A compaction.
 pub(crate) struct Settling<'a, R> {
@@ -60,6 +60,7 @@ impl<'a, R: WatchRules> Settling<'a, R> {
         if self.watcher.rules.fixes_choices() {
             self.fix_choices();
         }
+        self.append_order(&dropped);
         self.store_orders(&dropped, &supposed);
         self.drop_transactions(&dropped, &supposed);
         Ok(true)
@@ -117,7 +118,7 @@ impl<'a, R: WatchRules> Settling<'a, R> {
         let rules = &self.watcher.rules;
         if rules.awaits_new_sessions() {
             match self.horizon.fence {
-                Some(key) => tails.push(self.last_fence(key)),
+                Some(key) => tails.push(window.last_fence(key).map(|it| it.0)),
                 None if self.horizon.is_open => tails.push(None),
                 None => {}
             }
@@ -160,28 +161,6 @@ impl<'a, R: WatchRules> Settling<'a, R> {
         }
     }
 
-    /// The last transaction of the chain of fences that has arrived without holes.
-    fn last_fence(&self, key: u32) -> Option<u64> {
-        let window = &self.watcher.window;
-        let value_of = |ops: &[(u32, u128)]| ops.iter().find(|it| it.0 == key).map(|it| it.1);
-        let mut next = rustc_hash::FxHashMap::default();
-        for kept in window.kept.iter().filter(|it| !it.is_open) {
-            let read = value_of(&kept.arrival.reads);
-            let written = value_of(&kept.arrival.writes);
-            if let (Some(read), Some(written)) = (read, written) {
-                let read = (!window.is_stub(key, read)).then_some(read);
-                next.insert(read, (written, kept.number));
-            }
-        }
-        let mut last = None;
-        let mut value = None;
-        while let Some((written, number)) = next.remove(&value) {
-            (value, last) = (Some(written), Some(number));
-        }
-        // Where the chain ends in the stub, its writer was dropped: u64::MAX is no transaction that is kept.
-        last.or(window.stub(key).map(|_| u64::MAX))
-    }
-
     /// Whether every past transaction's reads have writers: nothing that arrives can give it one.
     fn explains_past_reads(&mut self) -> bool {
         let is_past = |settling: &Self, at: u32| {
@@ -193,15 +172,17 @@ impl<'a, R: WatchRules> Settling<'a, R> {
             }
             for &reader in self.index.readers(version) {
                 if is_past(self, reader) {
-                    if self.watcher.rules.refuses_pending() {
-                        return false;
+                    let id = self.watcher.window.kept[reader as usize].arrival.id;
+                    if self.watcher.rules.refuses_pending() && !self.watcher.is_partial() {
+                        self.watcher.refused.push((id, version.key));
+                        continue;
                     }
                     let reads = &mut self.watcher.window.kept[reader as usize].arrival.reads;
                     reads.retain(|it| it.0 != version.key);
                 }
             }
         }
-        true
+        self.watcher.refused.is_empty()
     }
 
     fn note_past(&mut self) {
@@ -323,6 +304,20 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 stays[component(node)] = true;
             }
         }
+        // A transaction stays as a whole, and with it what either of its ends may precede.
+        let mut is_spread = !self.watcher.options.keeps_order;
+        while !is_spread {
+            spread(&mut stays, &components, &edges);
+            is_spread = true;
+            for at in 0..kept.len() as u32 {
+                let (begin, commit) = ends(at);
+                let (begin, commit) = (component(begin), component(commit));
+                if stays[begin] != stays[commit] {
+                    (stays[begin], stays[commit]) = (true, true);
+                    is_spread = false;
+                }
+            }
+        }
         let rules = &self.watcher.rules;
         let is_dropped = |at: usize| {
             let it = &kept[at];
@@ -381,6 +376,26 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 }
             }
         }
+    }
+
+    /// Appends what is dropped to the order; everything that counts, where nothing can arrive any more.
+    fn append_order(&mut self, dropped: &[bool]) {
+        let n_moments = self.frame.n_moments() as u32;
+        let has_snapshots = self.watcher.options.level.has_snapshots();
+        for &node in self.solved.order.iter().filter(|&&it| it < n_moments) {
+            let (width, is_begin) = if has_snapshots {
+                (2, node % 2 == 0)
+            } else {
+                (1, false)
+            };
+            let at = self.frame.members[(node / width) as usize] as usize;
+            if dropped[at] || self.horizon.is_closed() {
+                let id = self.watcher.window.kept[at].arrival.id;
+                self.watcher.order.push(WatchedPoint { id, is_begin });
+            }
+        }
+        // The order of a log that is closed is complete.
+        self.watcher.options.keeps_order &= !self.horizon.is_closed();
     }
 
     fn fix_choices(&mut self) {
@@ -508,13 +523,12 @@ impl<'a, R: WatchRules> Settling<'a, R> {
             self.erase(version);
         }
         let (key, value) = self.watcher.window.kept[at as usize].arrival.writes[write as usize];
-        let writer = self.watcher.window.kept[at as usize].arrival.id;
         let value = if self.watcher.rules.keeps_last_version() {
             value
         } else {
-            ValueName::MAX
+            ValueName::MAX - 1
         };
-        self.watcher.window.set_stub(key, Stub { value, writer });
+        self.watcher.window.set_stub(key, value);
         for version in versions {
             let Source::Kept(other, write) = version.source else {
                 continue;
@@ -543,6 +557,20 @@ pub(crate) struct KeyWriter {
     pub(crate) at: u32,
     pub(crate) write: u32,
     version: usize,
+}
+
+/// Lets stay what something that stays may precede. Components are numbered from the last one of a topological order.
+fn spread(stays: &mut [bool], components: &[u32], edges: &[(u32, u32)]) {
+    let component = |node: u32| components[node as usize];
+    let mut between: Vec<(u32, u32)> = edges
+        .iter()
+        .map(|&(from, to)| (component(from), component(to)))
+        .filter(|(from, to)| from != to)
+        .collect();
+    between.sort_unstable_by(|a, b| b.cmp(a));
+    for (from, to) in between {
+        stays[to as usize] |= stays[from as usize];
+    }
 }
 
 struct WatchParts {

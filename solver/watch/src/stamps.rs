@@ -63,6 +63,7 @@ pub struct StampedWatcher {
     /// By key, in the order of their commits.
     versions: Vec<Vec<StampedVersion>>,
     initial: Vec<ValueName>,
+    initial_of: rustc_hash::FxHashMap<KeyNumber, Vec<ValueName>>,
     /// Whose reads are not final yet: those of the least starts first.
     waiting: BinaryHeap<Reverse<Stamped>>,
     /// Versions below it are needed only for the newest of them.
@@ -77,6 +78,25 @@ impl StampedWatcher {
             watermark: i64::MIN,
             ..StampedWatcher::default()
         }
+    }
+
+    /// One more value that means the initial state of a key.
+    pub fn initial(&mut self, key: KeyNumber, value: ValueName) {
+        self.initial_of.entry(key).or_default().push(value);
+    }
+
+    /// The caller's names of the transactions that wait for their reads to become final.
+    pub fn waiting_ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.waiting.iter().map(|it| it.0.id)
+    }
+
+    /// Bytes that are kept, about.
+    pub fn n_bytes(&self) -> usize {
+        let of = |it: &Vec<StampedVersion>| {
+            size_of_val(it) + it.capacity() * size_of::<StampedVersion>()
+        };
+        let versions: usize = self.versions.iter().map(of).sum();
+        versions + self.waiting.len() * (size_of::<Stamped>() + 256)
     }
 
     /// How many transactions wait for their reads to become final.
@@ -148,10 +168,12 @@ impl StampedWatcher {
             // Its own version, at a start that equals its commit, is not what it read.
             let mut visible = versions.iter().rev();
             let newest = visible.find(|it| it.commit <= reader.start && it.writer != reader.id);
-            let holds = match newest {
-                Some(version) => version.value == value,
-                None => self.initial.contains(&value),
+            let own = self.initial_of.get(&key);
+            let is_initial = || {
+                let mut values = self.initial.iter().chain(own.into_iter().flatten());
+                values.any(|&it| it == value)
             };
+            let holds = newest.map_or_else(is_initial, |it| it.value == value);
             if !holds {
                 return Err(StampViolation::Read {
                     id: reader.id,

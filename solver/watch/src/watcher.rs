@@ -11,7 +11,7 @@ use kingsnake_graph::witness::witness;
 use serde::{Deserialize, Serialize};
 
 use crate::WatchError;
-use crate::arrival::{Arrival, Horizon, ValueName, WatchLevel};
+use crate::arrival::{Arrival, Horizon, KeyNumber, ValueName, WatchLevel};
 use crate::frame::BatchFrame;
 use crate::index::{Source, VersionIndex};
 use crate::rules::{Exact, WatchRules};
@@ -27,6 +27,9 @@ pub struct WatchOptions {
     pub drift: i64,
     /// Values that mean the initial state of a key.
     pub initial: Vec<ValueName>,
+    /// Whether an order of what is dropped is returned ([`Watcher::take_order`]). Then less is dropped: nothing that something
+    /// kept may precede.
+    pub keeps_order: bool,
 }
 
 /// What is known after a batch.
@@ -53,10 +56,21 @@ pub struct BatchReport {
     pub n_dropped: u64,
 }
 
+/// A point of the order of what was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedPoint {
+    /// The caller's name of the transaction.
+    pub id: u64,
+    /// Whether it is the begin; at levels without snapshots there are only commits.
+    pub is_begin: bool,
+}
+
 /// A pruned batch.
 pub(crate) struct Solved {
     pub(crate) pruned: Pruned,
     pub(crate) reach: Arc<Reach>,
+    /// The nodes in the order of one solution, where orders are kept.
+    pub(crate) order: Vec<u32>,
     /// The edges that one solution chose.
     pub(crate) chosen: Vec<(u32, u32)>,
 }
@@ -69,6 +83,9 @@ pub struct Watcher<R = Exact> {
     pub(crate) rules: R,
     state: WatchState,
     n_constraints: usize,
+    pub(crate) order: Vec<WatchedPoint>,
+    /// Reads that nothing explains although nothing can arrive any more that would.
+    pub(crate) refused: Vec<(u64, u32)>,
 }
 
 impl Watcher {
@@ -91,6 +108,8 @@ impl Watcher {
             rules: Exact,
             state,
             n_constraints: 0,
+            order: Vec::new(),
+            refused: Vec::new(),
         })
     }
 }
@@ -98,7 +117,7 @@ impl Watcher {
 impl<R: WatchRules> Watcher<R> {
     /// Nothing has arrived; for tests of the rules.
     pub fn with_rules(options: WatchOptions, rules: R) -> Self {
-        let initial = options.initial.clone();
+        let initial = Some(options.initial.clone());
         Watcher {
             options,
             window: KeptWindow {
@@ -108,7 +127,58 @@ impl<R: WatchRules> Watcher<R> {
             rules,
             state: WatchState::Fine,
             n_constraints: 0,
+            order: Vec::new(),
+            refused: Vec::new(),
         }
+    }
+
+    /// One more value that means the initial state of a key. The key must not have been written yet.
+    pub fn initial(&mut self, key: KeyNumber, value: ValueName) {
+        self.window.initial_of.entry(key).or_default().push(value);
+    }
+
+    /// Forgets everything that arrived and goes on. From then on reads of what was forgotten are not judged: a violation is one,
+    /// but some are missed. The last fence stays known.
+    pub fn forget(&mut self, fence: Option<KeyNumber>) {
+        let last_fence = fence.and_then(|key| Some((key, self.window.last_fence(key)?.1)));
+        let old = std::mem::take(&mut self.window);
+        self.window = KeptWindow {
+            tails: old.tails,
+            n_arrived: old.n_arrived,
+            n_batches: old.n_batches,
+            n_dropped: old.n_dropped + old.kept.len() as u64,
+            ..KeptWindow::default()
+        };
+        if let Some((key, value)) = last_fence {
+            self.window.set_stub(key, value);
+        }
+        self.state = WatchState::Fine;
+        self.refused.clear();
+    }
+
+    /// Whether something was forgotten.
+    pub fn is_partial(&self) -> bool {
+        self.window.initial.is_none()
+    }
+
+    /// The order of what was dropped since the last call, where orders are kept. It goes on where the last one ended.
+    pub fn take_order(&mut self) -> Vec<WatchedPoint> {
+        std::mem::take(&mut self.order)
+    }
+
+    /// Of a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
+    pub fn refused(&self) -> &[(u64, u32)] {
+        &self.refused
+    }
+
+    /// The caller's names of the transactions that are kept.
+    pub fn kept_ids(&self) -> impl Iterator<Item = u64> + '_ {
+        self.window.kept.iter().map(|it| it.arrival.id)
+    }
+
+    /// Bytes that are kept, about.
+    pub fn n_bytes(&self) -> usize {
+        self.window.n_bytes()
     }
 
     /// What is known.
@@ -186,6 +256,10 @@ impl<R: WatchRules> Watcher<R> {
         if self.rules.fixes_choices() {
             let edges = solved.pruned.edges(&sides);
             solved.chosen = edges.iter().map(|it| (it.from, it.to)).collect();
+        }
+        if self.options.keeps_order {
+            // Sides that a back end chose leave no cycle; if they did, the order is short, and replaying it says so.
+            solved.order = solved.pruned.order(&sides).unwrap_or_default();
         }
         Settling::new(self, &index, &frame, &solved, horizon).run(budget)
     }
@@ -267,6 +341,7 @@ pub(crate) fn solve(
     Ok(Some(Solved {
         pruned,
         reach,
+        order: Vec::new(),
         chosen: Vec::new(),
     }))
 }

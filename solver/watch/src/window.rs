@@ -48,12 +48,8 @@ impl Kept {
     }
 }
 
-/// The one version of a key that later transactions may still read although its writer was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stub {
-    pub(crate) value: ValueName,
-    pub(crate) writer: u64,
-}
+/// No value: the initial state of the key is its stub. No caller names a value so.
+const UNWRITTEN: ValueName = ValueName::MAX;
 
 /// What is kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -62,10 +58,12 @@ pub(crate) struct KeptWindow {
     pub(crate) kept: Vec<Kept>,
     /// Orders between counted transactions that are kept.
     pub(crate) orders: FxHashSet<(Point, Point)>,
-    /// By key; `None` where the initial state is the stub.
-    pub(crate) stubs: Vec<Option<Stub>>,
-    /// Values that mean the initial state.
-    pub(crate) initial: Vec<ValueName>,
+    /// By key, the one version that later transactions may still read although its writer was dropped.
+    pub(crate) stubs: Vec<ValueName>,
+    /// Values that mean the initial state; `None` where nothing is known of it.
+    pub(crate) initial: Option<Vec<ValueName>>,
+    /// Further values of single keys that mean it.
+    pub(crate) initial_of: FxHashMap<KeyNumber, Vec<ValueName>>,
     /// By session, the number of the last transaction.
     pub(crate) tails: FxHashMap<u32, u64>,
     pub(crate) n_arrived: u64,
@@ -74,24 +72,59 @@ pub(crate) struct KeptWindow {
 }
 
 impl KeptWindow {
-    pub(crate) fn stub(&self, key: KeyNumber) -> Option<Stub> {
-        self.stubs.get(key as usize).copied().flatten()
+    pub(crate) fn stub(&self, key: KeyNumber) -> Option<ValueName> {
+        let stub = self.stubs.get(key as usize).copied();
+        stub.filter(|&it| it != UNWRITTEN)
     }
 
     /// Whether a value is the key's stub.
     pub(crate) fn is_stub(&self, key: KeyNumber, value: ValueName) -> bool {
-        match self.stub(key) {
-            Some(stub) => stub.value == value,
-            None => self.initial.contains(&value),
+        if let Some(stub) = self.stub(key) {
+            return stub == value;
         }
+        let own = self.initial_of.get(&key);
+        let of_all = self.initial.iter();
+        of_all.chain(own).any(|it| it.contains(&value))
     }
 
-    pub(crate) fn set_stub(&mut self, key: KeyNumber, stub: Stub) {
+    pub(crate) fn set_stub(&mut self, key: KeyNumber, value: ValueName) {
         let at = key as usize;
         if self.stubs.len() <= at {
-            self.stubs.resize(at + 1, None);
+            self.stubs.resize(at + 1, UNWRITTEN);
         }
-        self.stubs[at] = Some(stub);
+        self.stubs[at] = value;
+    }
+
+    /// Bytes that stubs and what is kept take, about.
+    pub(crate) fn n_bytes(&self) -> usize {
+        let of = |it: &Kept| {
+            let n_ops = it.arrival.reads.capacity() + it.arrival.writes.capacity();
+            size_of::<Kept>() + n_ops * 34 + it.orders.capacity() * 32
+        };
+        let kept: usize = self.kept.iter().map(of).sum();
+        self.stubs.capacity() * size_of::<ValueName>() + kept + self.orders.capacity() * 40
+    }
+
+    /// The last transaction of the chain of fences that has arrived without holes, and its value.
+    pub(crate) fn last_fence(&self, key: KeyNumber) -> Option<(u64, ValueName)> {
+        let value_of =
+            |ops: &[(KeyNumber, ValueName)]| ops.iter().find(|it| it.0 == key).map(|it| it.1);
+        let mut next = FxHashMap::default();
+        for kept in self.kept.iter().filter(|it| !it.is_open) {
+            let read = value_of(&kept.arrival.reads);
+            let written = value_of(&kept.arrival.writes);
+            if let (Some(read), Some(written)) = (read, written) {
+                let read = (!self.is_stub(key, read)).then_some(read);
+                next.insert(read, (written, kept.number));
+            }
+        }
+        let mut last = None;
+        let mut value = None;
+        while let Some((written, number)) = next.remove(&value) {
+            (value, last) = (Some(written), Some((number, written)));
+        }
+        // Where the chain ends in the stub, its writer was dropped: u64::MAX is no transaction that is kept.
+        last.or(self.stub(key).map(|value| (u64::MAX, value)))
     }
 
     /// Adds an arrival.

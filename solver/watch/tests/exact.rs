@@ -8,7 +8,7 @@ use kingsnake_context::budget::Budget;
 use kingsnake_encodings::Backtrack;
 use kingsnake_lab::stream::{StreamLevel, StreamTxn};
 use kingsnake_watch::{Exact, Horizon, WatchState, Watcher};
-use support::{StreamTally, arrival, fenced, late, options, plain, sweep};
+use support::{StreamCase, StreamTally, arrival, fenced, late, options, plain, sweep};
 
 fn n_streams(few: usize, many: usize) -> usize {
     if std::env::var_os("KINGSNAKE_LONG").is_some() {
@@ -57,6 +57,32 @@ fn what_was_kept_is_enough_for_late_damage() {
             let n_streams = n_streams(1000, 40_000);
             let tally = sweep(3, n_streams, level, &Exact, |rng| late(rng, level, unknown));
             expect_exact("late damage", level, tally);
+        }
+    }
+}
+
+/// All at once: unknown ends, drift, fences; and the order of what was dropped is replayed.
+#[test]
+fn the_order_of_what_was_dropped_explains_the_whole() {
+    for level in StreamLevel::ALL {
+        for (unknown, is_late) in [(0, false), (0, true), (25, false), (25, true)] {
+            let n_streams = n_streams(600, 30_000);
+            let tally = sweep(6, n_streams, level, &Exact, |rng| StreamCase {
+                keeps_order: true,
+                ..if is_late {
+                    late(rng, level, unknown)
+                } else {
+                    plain(rng, level, unknown)
+                }
+            });
+            expect_exact("orders", level, tally);
+        }
+        if !level.has_real_time {
+            let tally = sweep(9, n_streams(600, 30_000), level, &Exact, |rng| StreamCase {
+                keeps_order: true,
+                ..fenced(rng, true)
+            });
+            expect_exact("orders behind fences", level, tally);
         }
     }
 }

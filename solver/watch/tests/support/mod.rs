@@ -7,7 +7,7 @@ use kingsnake_context::rng::Rng;
 use kingsnake_encodings::Backtrack;
 use kingsnake_lab::stream::{StreamLevel, StreamShape, StreamTxn, arrivals, damage, holds, stream};
 use kingsnake_watch::{
-    Arrival, Horizon, WatchLevel, WatchOptions, WatchRules, WatchState, Watcher,
+    Arrival, Horizon, WatchLevel, WatchOptions, WatchRules, WatchState, WatchedPoint, Watcher,
 };
 
 /// What a run over many streams found.
@@ -56,6 +56,7 @@ pub fn options(level: StreamLevel, drift: i64) -> WatchOptions {
         level: watch_level(level),
         drift,
         initial: vec![0],
+        keeps_order: false,
     }
 }
 
@@ -68,6 +69,8 @@ pub struct StreamCase {
     pub closes: bool,
     /// Whether sessions appear that nothing was heard of, each with a fence first.
     pub is_fenced: bool,
+    /// Whether the order of what was dropped is replayed.
+    pub keeps_order: bool,
     pub n_sessions: u32,
 }
 
@@ -79,7 +82,11 @@ pub fn run<R: WatchRules>(
     cuts: &mut Rng,
     tally: &mut StreamTally,
 ) -> Option<&'static str> {
-    let mut watcher = Watcher::with_rules(options(level, case.drift), rules);
+    let options = WatchOptions {
+        keeps_order: case.keeps_order,
+        ..options(level, case.drift)
+    };
+    let mut watcher = Watcher::with_rules(options, rules);
     let (mut arrived, mut dropped) = (0, 0);
     let full = holds(level, &case.txns, case.drift);
     if full {
@@ -139,11 +146,60 @@ pub fn run<R: WatchRules>(
     let Ok(report) = watcher.batch([], &closed, &mut Backtrack, &Budget::unlimited()) else {
         return Some("error");
     };
+    if report.state == WatchState::Fine && case.keeps_order {
+        let order = watcher.take_order();
+        if let Some(wrong) = replay(level, &case.txns, case.drift, &order) {
+            return Some(wrong);
+        }
+    }
     match (report.state == WatchState::Fine, full) {
         (true, false) => Some("missed"),
         (false, true) => Some("false alarm at the end"),
         _ => None,
     }
+}
+
+/// Replays an order by the definition: what is wrong with it, if something is.
+pub fn replay(
+    level: StreamLevel,
+    txns: &[StreamTxn],
+    drift: i64,
+    order: &[WatchedPoint],
+) -> Option<&'static str> {
+    let find = |id: u64| txns.iter().find(|it| u64::from(it.id) == id);
+    let mut state: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut running: Vec<&StreamTxn> = Vec::new();
+    let mut done: Vec<&StreamTxn> = Vec::new();
+    for point in order {
+        let Some(txn) = find(point.id) else {
+            return Some("no such transaction");
+        };
+        if point.is_begin || !level.has_snapshots {
+            let reads = &mut txn.reads.iter();
+            if !reads.all(|(key, id)| state.get(key).copied().unwrap_or(0) == *id) {
+                return Some("a read");
+            }
+            let overlaps = |it: &&StreamTxn| it.writes.intersection(&txn.writes).next().is_some();
+            if running.iter().any(overlaps) {
+                return Some("writers that overlap");
+            }
+            let is_later = |it: &StreamTxn| {
+                let is_over = txn.commit.is_some_and(|end| end + drift < it.begin);
+                it.session == txn.session && it.id > txn.id || level.has_real_time && is_over
+            };
+            if done.iter().chain(&running).any(|it| is_later(it)) {
+                return Some("an order that is kept");
+            }
+            running.push(txn);
+        }
+        if !point.is_begin {
+            running.retain(|it| it.id != txn.id);
+            state.extend(txn.writes.iter().map(|&key| (key, txn.id)));
+            done.push(txn);
+        }
+    }
+    let is_missing = |it: &&StreamTxn| !it.is_unknown && !done.iter().any(|did| did.id == it.id);
+    txns.iter().find(is_missing).map(|_| "one that is missing")
 }
 
 /// Random streams, cut at random.
@@ -163,6 +219,7 @@ pub fn plain(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
         drift,
         closes: rng.chance(50),
         is_fenced: false,
+        keeps_order: false,
         n_sessions: shape.n_sessions as u32,
     }
 }
@@ -214,6 +271,7 @@ pub fn late(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
         drift,
         closes: true,
         is_fenced: false,
+        keeps_order: false,
         n_sessions: shape.n_sessions as u32,
     }
 }
@@ -281,6 +339,7 @@ pub fn fenced(rng: &mut Rng, is_first_fence: bool) -> StreamCase {
         drift: 0,
         closes: true,
         is_fenced: true,
+        keeps_order: false,
         n_sessions: n_sessions as u32,
     }
 }

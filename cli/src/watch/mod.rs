@@ -1,0 +1,12 @@
+//! `kingsnake watch`: `input` finds lines, `reduce` makes transactions of them, `feed` keeps sessions and promises, `engine` judges
+//! batches, `confirm` has a violation checked and told, `status` and `page` show how it goes, `state` is the snapshot.
+
+mod confirm;
+mod engine;
+mod feed;
+mod input;
+mod page;
+mod reduce;
+pub mod run;
+mod state;
+mod status;

@@ -1,0 +1,558 @@
+//! The loop: lines, batches, figures; and what happens at a violation, at the limit and at the end.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use kingsnake_solver::budget::Budget;
+
+use super::confirm::{CheckRequest, Confirmed, confirm};
+use super::engine::{Engine, WatchViolation, watch_level};
+use super::feed::{Feed, FeedOptions};
+use super::input::{LogInput, Piece, Polled};
+use super::page;
+use super::state::Snapshot;
+use super::status::{StatusTeller, WatchFigures, words};
+use crate::args::{WatchArgs, WatchLevelArg};
+use crate::limits::is_stdio;
+use crate::voice::{Voice, say};
+
+/// Fewer transactions wait this long for more.
+const SHORT: Duration = Duration::from_millis(100);
+/// Before the first batch sessions have this long to appear.
+const FIRST: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(5);
+const LEAST_BATCH: usize = 1000;
+
+/// A watch that is under way.
+pub struct Watch<'a> {
+    args: &'a WatchArgs,
+    voice: Voice,
+    input: LogInput,
+    feed: Feed,
+    engine: Option<Engine>,
+    teller: StatusTeller,
+    keep: Option<BufWriter<File>>,
+    certificate: Option<BufWriter<File>>,
+    n_certificate: u64,
+    n_batches: u64,
+    last_batch: Instant,
+    last_state: Instant,
+    n_violations: u64,
+    story: Option<String>,
+    has_kept_header: bool,
+}
+
+/// How a watch ended.
+enum Ending {
+    Done,
+    Violated,
+    Interrupted,
+}
+
+/// Watches until the log ends, a violation is found or `stop` is raised. Returns the exit status.
+pub fn run(args: &WatchArgs, voice: Voice, stop: &AtomicBool) -> Result<u8> {
+    let mut watch = Watch::new(args, voice)?;
+    let ended = watch.follow(stop);
+    watch.teller.clear();
+    let ending = ended?;
+    watch.finish(&ending)
+}
+
+fn level_name(level: WatchLevelArg) -> String {
+    let value = level.to_possible_value();
+    value.map_or_else(String::new, |it| it.get_name().to_owned())
+}
+
+impl<'a> Watch<'a> {
+    fn new(args: &'a WatchArgs, voice: Voice) -> Result<Self> {
+        let has_stamps = args.level == WatchLevelArg::Timestamps;
+        let has_time =
+            watch_level(args.level).is_none_or(kingsnake_watch::WatchLevel::has_real_time);
+        ensure!(
+            args.certificate.is_none() || !has_stamps,
+            "--certificate does not work with timestamps"
+        );
+        let options = FeedOptions {
+            announced: args.sessions,
+            has_time,
+            has_stamps,
+            fence: args.fence.clone(),
+            unknown_limit: args.unknown_limit.map(|it| it.as_nanos() as i64),
+            is_finished: args.finished,
+        };
+        let mut feed = Feed::new(&options);
+        let said = format!(
+            "{:?} {:?} {} {:?} {:?} {}",
+            args.log, args.level, args.drift, args.fence, args.unknown_limit, args.finished
+        );
+        let snapshot = match &args.state {
+            Some(path) => Snapshot::read(path, &said)?,
+            None => None,
+        };
+        let (mut engine, mut n_certificate, mut files) = (None, 0, Vec::new());
+        let is_resumed = snapshot.is_some();
+        if let Some(snapshot) = snapshot {
+            feed = snapshot.feed;
+            files = snapshot.files;
+            n_certificate = snapshot.certificate;
+            let fence = feed.fence();
+            engine = Some(Engine::restore(&snapshot.watcher, fence, snapshot.n_txns)?);
+        }
+        let input = open_input(args, files, &mut feed, is_resumed)?;
+        let certificate = match &args.certificate {
+            Some(path) => Some(open_certificate(path, n_certificate, args)?),
+            None => None,
+        };
+        let teller = StatusTeller::new(voice.quiet, args.json);
+        let mut watch = Watch {
+            args,
+            voice,
+            input,
+            feed,
+            engine,
+            teller,
+            keep: None,
+            certificate,
+            n_certificate,
+            n_batches: 0,
+            last_batch: Instant::now(),
+            last_state: Instant::now(),
+            n_violations: 0,
+            story: None,
+            has_kept_header: false,
+        };
+        if let Some(out) = &mut watch.certificate
+            && n_certificate == 0
+        {
+            let header = certificate_header(args);
+            out.write_all(header.as_bytes())?;
+            watch.n_certificate = header.len() as u64;
+        }
+        if let Some(path) = &args.keep {
+            ensure!(
+                !watch.input.is_on_disk(),
+                "--keep is for stdin and clients: a log on disk is read again"
+            );
+            let file =
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            watch.keep = Some(BufWriter::new(file));
+        }
+        if let Some(address) = &args.page {
+            let address = page::serve(address, watch.teller.shared.clone(), args.report.clone())?;
+            if !voice.quiet && !args.json {
+                say(&format!("Live page: {address}\n"))?;
+            }
+        }
+        Ok(watch)
+    }
+
+    fn follow(&mut self, stop: &AtomicBool) -> Result<Ending> {
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Ending::Interrupted);
+            }
+            let is_idle = match self.input.poll()? {
+                Polled::Piece(piece) => {
+                    if !self.take(piece)? {
+                        return Ok(Ending::Violated);
+                    }
+                    false
+                }
+                Polled::Nothing => true,
+                Polled::Ended => {
+                    self.feed.end(&self.input)?;
+                    true
+                }
+            };
+            self.feed.give_up(&self.input)?;
+            if self.feed.is_done() {
+                // A file may still have lines of sessions that are not announced: they would be an error.
+                self.feed.end(&self.input)?;
+            }
+            let is_done = self.feed.is_ended;
+            let wait = if self.n_batches == 0 { FIRST } else { SHORT };
+            let is_due = is_idle && self.last_batch.elapsed() >= wait;
+            if (is_done || is_due || self.feed.ready.len() >= self.batch_size())
+                && !self.judge(is_done)?
+            {
+                return Ok(Ending::Violated);
+            }
+            self.tell(false, "so_far")?;
+            self.store(false)?;
+            if is_done {
+                return Ok(Ending::Done);
+            }
+            if is_idle {
+                std::thread::sleep(PAUSE);
+            }
+        }
+    }
+
+    /// Takes lines, and judges them batch by batch; whether the watch goes on.
+    fn take(&mut self, mut piece: Piece) -> Result<bool> {
+        let mut waiting = std::mem::take(&mut piece.bytes);
+        let is_last = piece.is_last;
+        loop {
+            let wanted = self.batch_size().saturating_sub(self.feed.ready.len());
+            let end = memchr::memchr_iter(b'\n', &waiting).nth(wanted.max(1) - 1);
+            let end = end.map_or(waiting.len(), |it| it + 1);
+            let rest = waiting.split_off(end);
+            piece.bytes = std::mem::replace(&mut waiting, rest);
+            piece.is_last = is_last && waiting.is_empty();
+            self.take_lines(&piece)?;
+            piece.offset += piece.bytes.len() as u64;
+            let is_full = self.feed.ready.len() >= self.batch_size();
+            if is_full && !self.feed.is_done() && !self.judge(false)? {
+                return Ok(false);
+            }
+            if waiting.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn take_lines(&mut self, piece: &Piece) -> Result<()> {
+        if let Some(keep) = &mut self.keep {
+            // A history has one header, though every client sends one.
+            for line in piece.bytes.split_inclusive(|&it| it == b'\n') {
+                let is_header = line.trim_ascii_start().starts_with(b"{\"kingsnake\"");
+                if !is_header || !self.has_kept_header {
+                    keep.write_all(line)?;
+                }
+                self.has_kept_header |= is_header;
+            }
+        }
+        self.feed.take(piece, &self.input)
+    }
+
+    fn batch_size(&self) -> usize {
+        let kept = self.engine.as_ref().map_or(0, |it| it.n_kept);
+        self.args.batch.unwrap_or_else(|| kept.max(LEAST_BATCH))
+    }
+
+    fn engine(&mut self) -> Result<&mut Engine> {
+        if self.engine.is_none() {
+            let initial = self.feed.initial.clone();
+            let initial = initial.unwrap_or_else(|| vec![1 << 120]);
+            let drift = i64::try_from(self.args.drift)?;
+            let keeps_order = self.args.certificate.is_some();
+            let fence = self.feed.fence();
+            let engine = Engine::new(self.args.level, drift, keeps_order, initial, fence)?;
+            self.engine = Some(engine);
+        }
+        self.engine.as_mut().context("no engine")
+    }
+
+    /// Judges what arrived, in batches; whether the watch goes on.
+    fn judge(&mut self, is_done: bool) -> Result<bool> {
+        let all = std::mem::take(&mut self.feed.ready);
+        let mut initial = std::mem::take(&mut self.feed.initial_of);
+        self.n_batches += 1;
+        self.last_batch = Instant::now();
+        let horizon = self.feed.sessions.horizon();
+        if all.is_empty() && !is_done && self.engine.is_none() {
+            return Ok(true);
+        }
+        let engine = self.engine()?;
+        engine.initial(&mut initial);
+        let found = engine.batch(all, &horizon, &Budget::unlimited())?;
+        self.append_order()?;
+        let kept = || {
+            self.engine
+                .as_ref()
+                .map(Engine::kept_ids)
+                .unwrap_or_default()
+        };
+        self.feed.names.txns.retain(kept);
+        if let Some(violation) = found {
+            return self.violated(violation);
+        }
+        self.hold_limit()?;
+        Ok(true)
+    }
+
+    fn append_order(&mut self) -> Result<()> {
+        let Some(out) = &mut self.certificate else {
+            return Ok(());
+        };
+        let order = self.engine.as_mut().map(Engine::take_order);
+        let has_snapshots =
+            watch_level(self.args.level).is_some_and(kingsnake_watch::WatchLevel::has_snapshots);
+        for point in order.unwrap_or_default() {
+            let name = self.feed.names.txns.json(point.id);
+            let line = match (has_snapshots, point.is_begin) {
+                (false, _) => format!("{name}\n"),
+                (true, true) => format!("[\"begin\",{name}]\n"),
+                (true, false) => format!("[\"commit\",{name}]\n"),
+            };
+            out.write_all(line.as_bytes())?;
+            self.n_certificate += line.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Forgets what is kept where it grew too large.
+    fn hold_limit(&mut self) -> Result<()> {
+        let Some(limit) = self.args.memory_limit else {
+            return Ok(());
+        };
+        let n_keys = self.feed.names.keys.len() as u64;
+        let Some(engine) = &mut self.engine else {
+            return Ok(());
+        };
+        // The dictionary of keys takes about this much beside the stubs.
+        if engine.n_bytes() as u64 + 40 * n_keys <= limit {
+            return Ok(());
+        }
+        engine.forget();
+        let words = "cannot keep up: violations only from here";
+        self.voice.warn(words);
+        if self.args.json {
+            say(&format!("{{\"watch\":\"limit\",\"words\":\"{words}\"}}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Has a violation checked and told; whether the watch goes on.
+    fn violated(&mut self, violation: WatchViolation) -> Result<bool> {
+        if let Some(keep) = &mut self.keep {
+            keep.flush()?;
+        }
+        self.teller.clear();
+        let level = level_name(self.args.level);
+        let request = CheckRequest {
+            level: if level == "timestamps" { "si" } else { &level },
+            drift_ms: self.args.drift as f64 / 1e6,
+            unknown_limit: self.args.unknown_limit.map(|it| it.as_nanos() as i64),
+            keep: self.args.keep.as_deref(),
+            report: self.args.report.as_deref(),
+            json: self.args.json,
+        };
+        let pending = self
+            .engine
+            .as_ref()
+            .map(Engine::pending)
+            .unwrap_or_default();
+        let confirmed = confirm(&request, violation, &pending, &self.feed, &self.input)?;
+        if confirmed.holds == Some(false) {
+            bail!("{}", confirmed.words.trim_end());
+        }
+        self.n_violations += 1;
+        self.tell_violation(&level, &confirmed)?;
+        self.story = Some(confirmed.words);
+        self.tell(true, "violated")?;
+        match self.args.on_violation.as_str() {
+            "stop" => Ok(false),
+            "continue" => {
+                let words = "going on with what arrives later: reads of anything older are not judged any more";
+                self.voice.warn(words);
+                if let Some(engine) = &mut self.engine {
+                    engine.forget();
+                }
+                Ok(true)
+            }
+            command => {
+                let status = std::process::Command::new("sh")
+                    .args(["-c", command])
+                    .env("KINGSNAKE_LEVEL", &level)
+                    .status();
+                let status = status.with_context(|| format!("cannot run {command}"))?;
+                if !status.success() {
+                    self.voice.warn(&format!("{command}: {status}"));
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn tell_violation(&self, level: &str, confirmed: &Confirmed) -> Result<()> {
+        let n_txns = self.engine.as_ref().map_or(0, |it| it.n_txns);
+        if self.args.json {
+            let line = serde_json::json!({
+                "watch": "violation",
+                "level": level,
+                "transactions": n_txns,
+                "confirmed": confirmed.holds,
+                "words": confirmed.words,
+                "check": confirmed.document,
+            });
+            say(&format!("{line}\n"))?;
+            return Ok(());
+        }
+        say(&format!(
+            "Violated: {level}, found after {n_txns} transactions.\n{}",
+            confirmed.words
+        ))?;
+        Ok(())
+    }
+
+    fn tell(&mut self, is_last: bool, verdict: &'static str) -> Result<()> {
+        let (feed, engine, story) = (&self.feed, &self.engine, &self.story);
+        let has_stamps = self.args.level == WatchLevelArg::Timestamps;
+        self.teller.tell(is_last, || {
+            let watermark = feed.sessions.watermark();
+            let lag = feed.latest.saturating_sub(watermark).max(0) as f64 / 1e9;
+            let is_known = watermark != i64::MIN && watermark != i64::MAX && !has_stamps;
+            let is_partial = engine.as_ref().is_some_and(Engine::is_partial);
+            WatchFigures {
+                watch: if is_last { "end" } else { "status" },
+                transactions: engine.as_ref().map_or(0, |it| it.n_txns),
+                lag_seconds: if is_known { lag } else { 0.0 },
+                retained: engine.as_ref().map_or(0, |it| it.n_kept),
+                open: engine.as_ref().map_or(0, |it| it.n_open),
+                keys: feed.names.keys.len(),
+                final_up_to: (watermark != i64::MIN && watermark != i64::MAX).then_some(watermark),
+                verdict: if is_partial && verdict == "so_far" {
+                    "unknown"
+                } else {
+                    verdict
+                },
+                story: story.clone(),
+                ..WatchFigures::default()
+            }
+        })?;
+        Ok(())
+    }
+
+    fn store(&mut self, is_last: bool) -> Result<()> {
+        let Some(path) = &self.args.state else {
+            return Ok(());
+        };
+        let is_due = self.last_state.elapsed() >= self.args.state_every || is_last;
+        // Between batches nothing is under way but what the files still hold.
+        if !is_due || !self.feed.ready.is_empty() {
+            return Ok(());
+        }
+        let Some(engine) = &self.engine else {
+            return Ok(());
+        };
+        if let Some(out) = &mut self.certificate {
+            out.flush()?;
+        }
+        let args = self.args;
+        let said = format!(
+            "{:?} {:?} {} {:?} {:?} {}",
+            args.log, args.level, args.drift, args.fence, args.unknown_limit, args.finished
+        );
+        let files = self.input.log_files();
+        Snapshot::write(path, &said, &self.feed, files, engine, self.n_certificate)?;
+        self.last_state = Instant::now();
+        Ok(())
+    }
+
+    fn finish(mut self, ending: &Ending) -> Result<u8> {
+        if let Some(out) = &mut self.certificate {
+            out.flush()?;
+        }
+        if let Some(keep) = &mut self.keep {
+            keep.flush()?;
+        }
+        let is_partial = self.engine.as_ref().is_some_and(Engine::is_partial);
+        let level = level_name(self.args.level);
+        let (status, verdict, words_of_end) = match ending {
+            _ if self.n_violations > 0 => (1, "violated", None),
+            Ending::Violated => (1, "violated", None),
+            Ending::Interrupted => {
+                self.store(true)?;
+                (
+                    3,
+                    "unknown",
+                    Some(format!("Stopped: no violation of {level} so far")),
+                )
+            }
+            Ending::Done if is_partial => (
+                3,
+                "unknown",
+                Some(format!(
+                    "Unknown: no violation of {level} found, but not everything was judged"
+                )),
+            ),
+            Ending::Done => (0, "satisfied", Some(format!("Satisfied: {level}"))),
+        };
+        self.tell(true, verdict)?;
+        if let Some(said) = words_of_end
+            && !self.args.json
+        {
+            let shared = self.teller.shared.lock();
+            let figures = shared
+                .ok()
+                .and_then(|it| it.last().cloned())
+                .unwrap_or_default();
+            let rest = if self.voice.quiet {
+                String::new()
+            } else {
+                format!("; {}", words(&figures))
+            };
+            say(&format!("{said}{rest}\n"))?;
+        }
+        Ok(status)
+    }
+}
+
+fn open_input(
+    args: &WatchArgs,
+    files: Vec<super::input::LogFile>,
+    feed: &mut Feed,
+    is_resumed: bool,
+) -> Result<LogInput> {
+    if let Some(address) = &args.listen {
+        return LogInput::listen(address);
+    }
+    let Some(log) = &args.log else {
+        bail!("no log");
+    };
+    if is_stdio(log) {
+        ensure!(
+            args.state.is_none(),
+            "--state needs a log on disk, which is read again"
+        );
+        ensure!(
+            !args.finished,
+            "--finished needs a log on disk, which is read twice"
+        );
+        return Ok(LogInput::stdin());
+    }
+    if args.finished && !is_resumed {
+        feed.count(&mut LogInput::files(log, Vec::new(), true)?)?;
+    }
+    LogInput::files(log, files, args.finished)
+}
+
+fn open_certificate(path: &Path, length: u64, args: &WatchArgs) -> Result<BufWriter<File>> {
+    let shown = || format!("cannot write {}", path.display());
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(length == 0 || args.state.is_none())
+        .open(path)
+        .with_context(shown)?;
+    // What was written after the last snapshot will be written again.
+    file.set_len(length).with_context(shown)?;
+    file.seek(SeekFrom::Start(length)).with_context(shown)?;
+    Ok(BufWriter::new(file))
+}
+
+fn certificate_header(args: &WatchArgs) -> String {
+    let level = watch_level(args.level);
+    let has_snapshots = level.is_some_and(kingsnake_watch::WatchLevel::has_snapshots);
+    let has_time = level.is_some_and(kingsnake_watch::WatchLevel::has_real_time);
+    let mut header = serde_json::json!({
+        "kingsnake_certificate": 1,
+        "model": if has_snapshots { "si" } else { "ser" },
+        "session_order": true,
+        "real_time": has_time,
+        "transactions": 0,
+        "operations": 0,
+        "fingerprint": "",
+    });
+    if has_time {
+        header["clock"] = serde_json::json!({ "drift_ns": args.drift });
+    }
+    format!("{header}\n")
+}

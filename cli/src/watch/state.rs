@@ -1,0 +1,71 @@
+//! The snapshot from which a killed watch goes on: what is kept, how far the files were read, and how long the certificate is.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use kingsnake_datasets::write_whole;
+use serde::{Deserialize, Serialize};
+
+use super::engine::Engine;
+use super::feed::Feed;
+use super::input::LogFile;
+
+/// What is stored.
+#[derive(Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The options that must be the same.
+    pub options: String,
+    pub feed: Feed,
+    pub files: Vec<LogFile>,
+    /// JSON in JSON: names of values have 128 bits.
+    pub watcher: String,
+    pub n_txns: u64,
+    pub certificate: u64,
+}
+
+impl Snapshot {
+    /// Stores it; the file is whole at every moment.
+    pub fn write(
+        path: &Path,
+        options: &str,
+        feed: &Feed,
+        files: &[LogFile],
+        engine: &Engine,
+        certificate: u64,
+    ) -> Result<()> {
+        let snapshot = Snapshot {
+            options: options.to_owned(),
+            feed: feed.clone(),
+            files: files.to_vec(),
+            watcher: engine.snapshot()?,
+            n_txns: engine.n_txns,
+            certificate,
+        };
+        let text = serde_json::to_vec(&snapshot)?;
+        write_whole(path, |file| -> std::io::Result<()> {
+            file.write_all(&text)
+        })
+        .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Reads it, if it is there.
+    pub fn read(path: &Path, options: &str) -> Result<Option<Snapshot>> {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        let snapshot: Snapshot = serde_json::from_slice(&bytes)
+            .with_context(|| format!("{}: no snapshot of a watch", path.display()))?;
+        ensure!(
+            snapshot.options == options,
+            "{}: of another watch ({})",
+            path.display(),
+            snapshot.options
+        );
+        Ok(Some(snapshot))
+    }
+}
