@@ -169,7 +169,7 @@ fn assumed(bench: &Bench, option: &str, bytes: &[u8]) -> Result<String, String> 
     said(assumptions::assumed(parsed, args))
 }
 
-const TARGETS: [(&str, Feed); 27] = [
+const TARGETS: [(&str, Feed); 26] = [
     ("kingsnake", |bench, bytes| {
         format(bench, Format::Kingsnake, bytes)
     }),
