@@ -225,7 +225,7 @@ const TARGETS: [(&str, Feed); 27] = [
         let level = said(counterexample::level(&document));
         let names = counterexample::NameReader::new(&bench.history.history);
         let read = said(names.counterexample(&document["counterexample"]));
-        level.and_then(|_| read)
+        level.and(read)
     }),
     ("gnf", |_, bytes| {
         said(Gnf::read(&text(bytes)).map(|it| it.n_variables()))
