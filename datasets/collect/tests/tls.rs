@@ -48,10 +48,9 @@ fn connected(database: &str, url: &str) -> Result<String, String> {
         settings: Vec::new(),
     };
     let database = adapter(database).unwrap().connect(&target);
-    let version = database
+    database
         .map_err(|it| it.to_string())
-        .and_then(|it| it.version().map_err(|it| it.to_string()));
-    version
+        .and_then(|it| it.version().map_err(|it| it.to_string()))
 }
 
 #[test]
