@@ -34,14 +34,14 @@ pub fn run(args: &DiffArgs, voice: Voice) -> Result<u8> {
 
 /// The runs of one check.
 #[derive(Default)]
-pub struct Runs {
+pub struct CheckRuns {
     /// The verdicts, with the anomaly where there is one; each once.
     verdicts: Vec<String>,
     /// Seconds of the runs that gave an answer, sorted.
     seconds: Vec<f64>,
 }
 
-impl Runs {
+impl CheckRuns {
     fn add(&mut self, verdict: &str, anomaly: Option<String>, seconds: Option<f64>) {
         let words = match anomaly {
             Some(anomaly) => format!("{verdict} ({anomaly})"),
@@ -62,7 +62,7 @@ impl Runs {
 }
 
 /// What was checked, by name.
-pub type Checks = BTreeMap<String, Runs>;
+pub type Checks = BTreeMap<String, CheckRuns>;
 
 /// Everything that was checked, from a directory of rows, a file of rows or a document.
 pub fn read(path: &Path) -> Result<Checks> {
@@ -156,8 +156,8 @@ enum Pace {
 
 struct Pair<'a> {
     name: &'a str,
-    before: &'a Runs,
-    after: &'a Runs,
+    before: &'a CheckRuns,
+    after: &'a CheckRuns,
     /// The second median over the first.
     ratio: Option<f64>,
 }
@@ -170,7 +170,7 @@ impl Pair<'_> {
     }
 
     fn pace(&self) -> Pace {
-        let range = |runs: &Runs| Some((*runs.seconds.first()?, *runs.seconds.last()?));
+        let range = |runs: &CheckRuns| Some((*runs.seconds.first()?, *runs.seconds.last()?));
         let (Some(before), Some(after), Some(ratio)) =
             (range(self.before), range(self.after), self.ratio)
         else {
@@ -262,7 +262,7 @@ impl<'a> Compared<'a> {
             MOST_LINES
         };
         for pair in moved.iter().take(shown) {
-            let time = |runs: &Runs| {
+            let time = |runs: &CheckRuns| {
                 let seconds = runs.median().unwrap_or(0.0);
                 lasting(std::time::Duration::from_secs_f64(seconds))
             };
@@ -316,7 +316,7 @@ impl<'a> Compared<'a> {
 
     fn json(&self) -> Value {
         let checks = self.pairs.iter().map(|pair| {
-            let runs = |it: &Runs| json!({"verdicts": it.verdicts, "seconds": it.seconds});
+            let runs = |it: &CheckRuns| json!({"verdicts": it.verdicts, "seconds": it.seconds});
             json!({
                 "check": pair.name, "before": runs(pair.before), "after": runs(pair.after), "ratio": pair.ratio,
                 "verdict_differs": pair.has_other_verdict(),
@@ -334,8 +334,8 @@ impl<'a> Compared<'a> {
 mod tests {
     use super::*;
 
-    fn runs(verdict: &str, seconds: &[f64]) -> Runs {
-        let mut runs = Runs::default();
+    fn runs(verdict: &str, seconds: &[f64]) -> CheckRuns {
+        let mut runs = CheckRuns::default();
         for &it in seconds {
             runs.add(verdict, None, Some(it));
         }
