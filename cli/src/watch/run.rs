@@ -15,7 +15,7 @@ use super::engine::{Engine, WatchViolation, watch_level};
 use super::feed::{Feed, FeedOptions};
 use super::input::{LogInput, Piece, Polled};
 use super::page;
-use super::state::Snapshot;
+use super::state::WatchSnapshot;
 use super::status::{StatusTeller, WatchFigures, words};
 use crate::args::{WatchArgs, WatchLevelArg};
 use crate::limits::is_stdio;
@@ -91,7 +91,7 @@ impl<'a> Watch<'a> {
             args.log, args.level, args.drift, args.fence, args.unknown_limit, args.finished
         );
         let snapshot = match &args.state {
-            Some(path) => Snapshot::read(path, &said)?,
+            Some(path) => WatchSnapshot::read(path, &said)?,
             None => None,
         };
         let (mut engine, mut n_certificate, mut files) = (None, 0, Vec::new());
@@ -440,7 +440,7 @@ impl<'a> Watch<'a> {
             args.log, args.level, args.drift, args.fence, args.unknown_limit, args.finished
         );
         let files = self.input.log_files();
-        Snapshot::write(path, &said, &self.feed, files, engine, self.n_certificate)?;
+        WatchSnapshot::write(path, &said, &self.feed, files, engine, self.n_certificate)?;
         self.last_state = Instant::now();
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::input::LogFile;
 
 /// What is stored.
 #[derive(Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct WatchSnapshot {
     /// The options that must be the same.
     pub options: String,
     pub feed: Feed,
@@ -24,7 +24,7 @@ pub struct Snapshot {
     pub certificate: u64,
 }
 
-impl Snapshot {
+impl WatchSnapshot {
     /// Stores it; the file is whole at every moment.
     pub fn write(
         path: &Path,
@@ -34,7 +34,7 @@ impl Snapshot {
         engine: &Engine,
         certificate: u64,
     ) -> Result<()> {
-        let snapshot = Snapshot {
+        let snapshot = WatchSnapshot {
             options: options.to_owned(),
             feed: feed.clone(),
             files: files.to_vec(),
@@ -50,7 +50,7 @@ impl Snapshot {
     }
 
     /// Reads it, if it is there.
-    pub fn read(path: &Path, options: &str) -> Result<Option<Snapshot>> {
+    pub fn read(path: &Path, options: &str) -> Result<Option<WatchSnapshot>> {
         let bytes = match std::fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -58,7 +58,7 @@ impl Snapshot {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        let snapshot: Snapshot = serde_json::from_slice(&bytes)
+        let snapshot: WatchSnapshot = serde_json::from_slice(&bytes)
             .with_context(|| format!("{}: no snapshot of a watch", path.display()))?;
         ensure!(
             snapshot.options == options,
