@@ -10,6 +10,10 @@ const PARTS_A_THREAD: usize = 4;
 
 /// About how many bytes a part of a file of this size has.
 pub(crate) fn part_size(n_bytes: usize) -> usize {
+    if n_bytes <= LEAST {
+        // Asking for their number starts rayon's threads.
+        return LEAST;
+    }
     let n_parts = PARTS_A_THREAD * rayon::current_num_threads();
     n_bytes.div_ceil(n_parts).max(LEAST)
 }

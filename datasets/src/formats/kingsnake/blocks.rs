@@ -106,8 +106,14 @@ pub(super) fn for_each<E>(
         }),
         changed: Condvar::new(),
     };
+    // Asking for their number starts rayon's threads.
+    let n_scanners = if n_blocks > 1 {
+        rayon::current_num_threads().min(MAX_SCANNERS)
+    } else {
+        1
+    };
     std::thread::scope(|scope| {
-        for _ in 1..rayon::current_num_threads().min(MAX_SCANNERS) {
+        for _ in 1..n_scanners {
             scope.spawn(|| blocks.scan_all());
         }
         let mut all = (0..n_blocks).map(|at| take(blocks.wait_for(at)));

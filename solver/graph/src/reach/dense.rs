@@ -54,11 +54,16 @@ impl Dense {
     /// Takes another graph on as many nodes, into the same memory.
     pub fn update(&mut self, dag: &Dag) {
         let placed = Placed::new(dag);
-        // The last strips are the longest, and are begun first.
-        let strips = self.strips.par_iter_mut().enumerate().rev();
-        strips
-            .with_max_len(1)
-            .for_each(|(at, strip)| placed.sweep(at, strip));
+        if let [strip] = self.strips.as_mut_slice() {
+            // One strip is not worth starting threads.
+            placed.sweep(0, strip);
+        } else {
+            // The last strips are the longest, and are begun first.
+            let strips = self.strips.par_iter_mut().enumerate().rev();
+            strips
+                .with_max_len(1)
+                .for_each(|(at, strip)| placed.sweep(at, strip));
+        }
         self.place = placed.place;
     }
 
