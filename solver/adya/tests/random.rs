@@ -32,8 +32,7 @@ fn compare(history: &History, naive: &Naive, seed: u64) {
         assert_eq!(
             holds,
             naive.holds.contains(&level),
-            "seed {seed}, {level}: {:?}\n{naive:?}",
-            verdict
+            "seed {seed}, {level}: {verdict:?}\n{naive:?}"
         );
         if let Verdict::Violated(Counterexample::Recorded(Refutation::Mismatches(found))) = &verdict
         {
