@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
     Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
-    Mistake, OrderBy, Promise, Schedule, Tally, Target, adapter, merge, resolve, self_test,
+    Mistake, OrderBy, PromisedLevel, Schedule, Tally, Target, adapter, merge, resolve, self_test,
 };
 
 use crate::args::{CollectArgs, Typed};
@@ -159,7 +159,7 @@ fn load(args: &CollectArgs) -> Result<Load> {
 fn target(
     args: &CollectArgs,
     adapter: &Adapter,
-    level: &Promise,
+    level: &PromisedLevel,
     load: &Load,
     directory: &Path,
 ) -> Result<Target> {
@@ -177,7 +177,7 @@ fn target(
 fn request<'a>(
     args: &'a CollectArgs,
     adapter: &Adapter,
-    level: &'a Promise,
+    level: &'a PromisedLevel,
     version_order: OrderBy,
     directory: &'a Path,
 ) -> CollectRequest<'a> {
@@ -200,7 +200,7 @@ fn request<'a>(
 }
 
 /// The level to check at, if any.
-fn check_level<'a>(args: &'a CollectArgs, level: &'a Promise) -> Result<Option<&'a str>> {
+fn check_level<'a>(args: &'a CollectArgs, level: &'a PromisedLevel) -> Result<Option<&'a str>> {
     let Some(typed) = args.check.as_deref() else {
         return Ok(None);
     };
@@ -408,7 +408,7 @@ fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {
 fn test_adapter(
     args: &CollectArgs,
     adapter: &Adapter,
-    level: &Promise,
+    level: &PromisedLevel,
     voice: Voice,
 ) -> Result<u8> {
     let directory =
@@ -424,7 +424,7 @@ fn test_in(
     directory: &Path,
     args: &CollectArgs,
     adapter: &Adapter,
-    level: &Promise,
+    level: &PromisedLevel,
     voice: Voice,
 ) -> Result<u8> {
     let load = Load::new("mini", Some(4), None)?;

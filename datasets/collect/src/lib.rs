@@ -29,7 +29,7 @@ pub use adapter::{
     Resolution, StoredCell, VersionLog, Wrote,
 };
 pub use adapters::broken::{Broken, Mistake};
-pub use adapters::{ADAPTERS, Adapter, Promise, Target, UnknownDatabase, adapter};
+pub use adapters::{ADAPTERS, Adapter, PromisedLevel, Target, UnknownDatabase, adapter};
 pub use address::{AddressError, redacted, resolve};
 pub use collection::{
     Beside, CollectError, CollectRequest, Collected, Events, HISTORY, is_held, merge, run_only,

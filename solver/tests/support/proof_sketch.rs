@@ -61,6 +61,9 @@ pub fn sketch(history: &History, counterexample: &Counterexample) -> String {
                 let _ = writeln!(out, "{}", line.trim_end());
             }
         }
+        Counterexample::Recorded(why) => {
+            let _ = writeln!(out, "{why:?}");
+        }
         Counterexample::Stuck(stuck) => {
             let _ = writeln!(out, "stuck at {}", history.txn_name(stuck.last));
         }

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use ureq::Agent;
 
-use super::{Adapter, Promise, Target, encode};
+use super::{Adapter, PromisedLevel, Target, encode};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
     Wrote,
@@ -25,12 +25,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     about: "etcd, at URLs such as http://host:2379",
     is_embedded: false,
     levels: &[
-        Promise {
+        PromisedLevel {
             name: "linearizable",
             level: Some("strict-ser"),
             about: "linearizable reads, compare-and-set at the commit",
         },
-        Promise {
+        PromisedLevel {
             name: "serializable-reads",
             level: None,
             about: "the same with reads that the node answers alone",

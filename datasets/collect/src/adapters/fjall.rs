@@ -8,7 +8,7 @@ use fjall::{
     OptimisticWriteTx as WriteTransaction, Readable,
 };
 
-use super::{Adapter, Promise, Target, encode};
+use super::{Adapter, PromisedLevel, Target, encode};
 use crate::adapter::{
     Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, Wrote,
 };
@@ -17,7 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "fjall",
     about: "fjall, an embedded log-structured store, compiled in",
     is_embedded: true,
-    levels: &[Promise {
+    levels: &[PromisedLevel {
         name: "serializable",
         level: Some("ser"),
         about: "optimistic transactions",

@@ -16,15 +16,19 @@ use mysql::prelude::Queryable;
 use mysql::{BinlogDumpFlags, BinlogRequest, Conn, DriverError, Opts, OptsBuilder, SslOpts, Value};
 
 use super::tls::{self, TlsMode};
-use super::{Adapter, Promise, Target};
+use super::{Adapter, PromisedLevel, Target};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
     Wrote,
 };
 use crate::address::redacted;
 
-const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
-    Promise { name, level, about }
+const fn promise(
+    name: &'static str,
+    level: Option<&'static str>,
+    about: &'static str,
+) -> PromisedLevel {
+    PromisedLevel { name, level, about }
 }
 
 pub(super) const ADAPTER: Adapter = Adapter {

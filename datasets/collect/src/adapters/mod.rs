@@ -31,7 +31,7 @@ use crate::adapter::{Database, Failure, OrderBy};
 
 /// An isolation level of a database.
 #[derive(Clone, Copy, Debug)]
-pub struct Promise {
+pub struct PromisedLevel {
     /// As typed.
     pub name: &'static str,
     /// The checker's level that it must keep to; nothing where none is promised.
@@ -67,7 +67,7 @@ pub struct Adapter {
     /// Whether it runs within this process, without a server.
     pub is_embedded: bool,
     /// Its levels, the default first.
-    pub levels: &'static [Promise],
+    pub levels: &'static [PromisedLevel],
     /// How it can put versions in order, the default first.
     pub version_orders: &'static [OrderBy],
     /// Settings and their defaults.
@@ -126,7 +126,7 @@ pub fn adapter(name: &str) -> Result<&'static Adapter, UnknownDatabase> {
 
 impl Adapter {
     /// The level of a name.
-    pub fn level(&self, name: &str) -> Result<&'static Promise, UnknownDatabase> {
+    pub fn level(&self, name: &str) -> Result<&'static PromisedLevel, UnknownDatabase> {
         let found = self.levels.iter().find(|it| it.name == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();

@@ -13,14 +13,14 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::postgres_session::{Client, Statements};
 use super::tls::{self, TlsMode};
-use super::{Adapter, Promise, Target};
+use super::{Adapter, PromisedLevel, Target};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, Resolution, VersionLog,
 };
 use crate::address::redacted;
 
-const fn promise(name: &'static str, level: &'static str, about: &'static str) -> Promise {
-    Promise {
+const fn promise(name: &'static str, level: &'static str, about: &'static str) -> PromisedLevel {
+    PromisedLevel {
         name,
         level: Some(level),
         about,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use redb::{Database as Store, Durability, ReadableTable, TableDefinition, WriteTransaction};
 
-use super::{Adapter, Promise, Target, encode};
+use super::{Adapter, PromisedLevel, Target, encode};
 use crate::adapter::{
     Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, Wrote,
 };
@@ -14,7 +14,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "redb",
     about: "redb, an embedded store with a single writer, compiled in",
     is_embedded: true,
-    levels: &[Promise {
+    levels: &[PromisedLevel {
         name: "serializable",
         level: Some("strict-ser"),
         about: "write transactions, one at a time",

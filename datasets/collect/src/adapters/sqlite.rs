@@ -8,14 +8,18 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
-use super::{Adapter, Promise, Target};
+use super::{Adapter, PromisedLevel, Target};
 use crate::adapter::{
     Aggregate, Chosen, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell,
     VersionLog, Wrote,
 };
 
-const fn promise(name: &'static str, level: Option<&'static str>, about: &'static str) -> Promise {
-    Promise { name, level, about }
+const fn promise(
+    name: &'static str,
+    level: Option<&'static str>,
+    about: &'static str,
+) -> PromisedLevel {
+    PromisedLevel { name, level, about }
 }
 
 pub(super) const ADAPTER: Adapter = Adapter {
