@@ -67,9 +67,6 @@ pub fn sketch(history: &History, counterexample: &Counterexample) -> String {
         Counterexample::Stuck(stuck) => {
             let _ = writeln!(out, "stuck at {}", history.txn_name(stuck.last));
         }
-        Counterexample::Recorded(refutation) => {
-            let _ = writeln!(out, "{refutation:?}");
-        }
     }
     out
 }
