@@ -34,19 +34,26 @@ const CUT_LATE: &[u8] =
     b"kingsnake: a file became shorter while the answer was told, or its disk failed; the exit status stands\n";
 
 /// Ends the process with an error when a mapped file is cut off.
+///
+/// The handler replaces that of the standard library, which would restore the default action first: a second thread that reads the
+/// file at that moment would end the process by the signal.
 #[cfg(unix)]
 #[allow(unsafe_code)] // A handler of signals must be sound; see there.
 pub fn catch_cut_files() {
-    let end = || {
+    extern "C" fn end(_: libc::c_int) {
         let (words, status) = match limits::certified() {
             Some(status) => (CUT_LATE, status),
             None => (CUT, 2),
         };
         let _ = rustix::io::write(rustix::stdio::stderr(), words);
         signal_hook::low_level::exit(status.into())
-    };
-    // Sound: the handler reads an atomic and makes two system calls, all of which are allowed in one.
-    let registered = unsafe { signal_hook::low_level::register(signal_hook::consts::SIGBUS, end) };
-    // Without it the process would end by the signal.
-    drop(registered);
+    }
+    // Sound: an action of zeros has no flags and no mask; the handler reads an atomic and makes two system calls, all of which are
+    // allowed in one. Where it cannot be set, the process ends by the signal.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = end as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut());
+    }
 }
