@@ -899,8 +899,11 @@ impl<'c> Maker<'c> {
             }
         }
         for (key, is_list, cells) in &of.orders {
+            // A change may have taken a write away, and an order that names its value is bad input.
+            let written = of.cells(*key);
+            let is_written = |cell: &&Cell| *is_list || written.contains(cell);
             let key = if *is_list { self.list } else { self.keys[*key] };
-            let listed = cells.iter().map(|cell| match *cell {
+            let listed = cells.iter().filter(is_written).map(|cell| match *cell {
                 Cell::Initial => Installed::Value(Token::Int(INITIAL)),
                 Cell::Value(value) => Installed::Value(Token::Int(value)),
                 Cell::Deleted(name) => Installed::Tombstone(Token::Int(name)),
