@@ -3,9 +3,10 @@
 mod run;
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use run::{Scratch, expect, kingsnake, run};
@@ -201,7 +202,8 @@ fn a_file_that_grows_is_followed_and_ends_are_filled_in() {
     let mut two = recorder.session("two");
     one.open().expect("written");
     two.open().expect("written");
-    for number in 1..=40 {
+    // Enough lines for some to be moved behind a block's end by blanks.
+    for number in 1..=150 {
         for (session, client) in [(&mut one, 1000), (&mut two, 2000)] {
             let mut txn = session.begin();
             let before = if number == 1 { 0 } else { client + number - 1 };
@@ -255,6 +257,262 @@ fn clients_of_a_socket_are_watched_until_all_sessions_are_closed() {
     let status = watch.wait().expect("it ends");
     assert_eq!(status.code(), Some(1));
     expect(1, &["check", &keep, "--level", "strict-ser"]);
+}
+
+/// Lines of sessions 1 and 2, each a file of its own; the last transaction read an old value if it is to be wrong.
+fn two_sessions(is_wrong: bool) -> [String; 2] {
+    let mut files = [(); 2].map(|()| "{\"kingsnake\":1,\"initial\":0}\n".to_owned());
+    for id in 1..=60_u32 {
+        let read = if is_wrong && id == 60 { 58 } else { id - 1 };
+        let (begin, commit) = (10 * id, 10 * id + 5);
+        let session = id % 2 + 1;
+        let ops = format!("[\"r\",\"x\",{read}],[\"w\",\"x\",{id}]");
+        files[id as usize % 2] += &format!(
+            "{{\"id\":{id},\"session\":{session},\"begin\":{begin},\"commit\":{commit},\"ops\":[{ops}]}}\n"
+        );
+    }
+    files
+}
+
+/// Both sessions in the order of their commits, with one header.
+fn one_log(is_wrong: bool) -> String {
+    let files = two_sessions(is_wrong);
+    let [mut even, mut odd] = [&files[0], &files[1]].map(|it| it.lines());
+    let mut lines: Vec<&str> = even.next().into_iter().collect();
+    odd.next();
+    for (one, other) in odd.zip(even) {
+        lines.extend([one, other]);
+    }
+    lines.join("\n")
+}
+
+fn piped(args: &[&str]) -> Child {
+    let mut command = kingsnake(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).spawn().expect("it runs")
+}
+
+#[test]
+fn stdin_is_judged_to_its_last_line_though_no_line_end_follows() {
+    let scratch = Scratch::new();
+    let keep = scratch.path("kept.jsonl");
+    for (log, status) in [
+        (one_log(false), 0),
+        (one_log(true), 1),
+        (String::new(), 2),
+        (one_log(false) + "\nno line", 2),
+    ] {
+        let mut watch = piped(&["watch", "-", "--batch", "7", "--keep", &keep]);
+        let mut stdin = watch.stdin.take().expect("a pipe");
+        stdin.write_all(log.as_bytes()).expect("it reads");
+        drop(stdin);
+        let said = watch.wait_with_output().expect("it ends");
+        let words = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(status), "{words}");
+        if status == 2 {
+            assert!(
+                words.contains("stdin, line 62") || words.contains("empty"),
+                "{words}"
+            );
+        } else {
+            expect(status, &["check", &keep, "--level", "strict-ser"]);
+        }
+    }
+}
+
+#[test]
+fn files_of_a_directory_are_one_log() {
+    for (is_wrong, status) in [(false, 0), (true, 1)] {
+        let scratch = Scratch::new();
+        let [one, other] = two_sessions(is_wrong).map(|it| it + "{\"close\":{}}\n");
+        scratch.put("one.jsonl", one);
+        scratch.put("other.jsonl", other);
+        scratch.put("no-log.txt", "something else");
+        let directory = scratch.path("");
+        for extra in [&["--finished"][..], &["--sessions", "2"], &[]] {
+            for level in ["strict-ser", "si"] {
+                // A small batch is full before the second file is read.
+                let mut args = vec!["watch", &directory, "--batch", "5", "--level", level];
+                args.extend(extra);
+                expect(status, &args);
+            }
+        }
+    }
+}
+
+/// What follows these words on the first line of stdout.
+fn told(watch: &mut Child, words: &str) -> String {
+    let mut line = String::new();
+    let mut lines = BufReader::new(watch.stdout.as_mut().expect("a pipe"));
+    lines.read_line(&mut line).expect("it tells an address");
+    let rest = line.trim_end().strip_prefix(words);
+    rest.unwrap_or_else(|| panic!("{line}")).to_owned()
+}
+
+#[test]
+fn two_clients_of_a_port_are_one_log() {
+    for (is_wrong, status) in [(false, 0), (true, 1)] {
+        let args = ["watch", "--listen", "127.0.0.1:0", "--sessions", "2"];
+        let mut watch = piped(&args);
+        let address = told(&mut watch, "Clients connect to: ");
+        let mut clients = [(); 2].map(|()| TcpStream::connect(&address).expect("it listens"));
+        let files = two_sessions(is_wrong);
+        let [one, other] = [&files[0], &files[1]].map(|it| it.split_inclusive('\n'));
+        // The second client is cut off within a line that says nothing.
+        for (a, b) in one.zip(other) {
+            clients[0].write_all(a.as_bytes()).expect("it reads");
+            clients[1].write_all(b.as_bytes()).expect("it reads");
+        }
+        let _ = clients[1].write_all(b"{\"heartbeat\":{\"sess");
+        drop(clients);
+        let ended = watch.wait().expect("it ends");
+        assert_eq!(ended.code(), Some(status));
+    }
+}
+
+fn get(address: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+#[test]
+fn the_live_page_has_the_policy_and_the_figures_up_to_the_end() {
+    let mut watch = piped(&["watch", "-", "--page", "127.0.0.1:0"]);
+    let address = told(&mut watch, "Live page: http://");
+    let address = address.trim_end_matches('/');
+    // A browser opens connections that it does not use.
+    let _idle = TcpStream::connect(address).expect("it listens");
+    let mut stdin = watch.stdin.take().expect("a pipe");
+    let log = one_log(true);
+    let mut lines: Vec<&str> = log.lines().collect();
+    let last = lines.pop().expect("there is one");
+    writeln!(stdin, "{}", lines.join("\n")).expect("it reads");
+    let page_with = |words: &str| {
+        let start = Instant::now();
+        loop {
+            let page = get(address).unwrap_or_default();
+            if page.contains(words) {
+                return page;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "{page}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let page = page_with("<dt>Transactions</dt><dd>59</dd>");
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+    assert!(
+        page.contains(
+            "Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"
+        )
+    );
+    assert!(page.contains("; connect-src 'self'\""), "{page}");
+    assert!(page.contains("No violation so far"), "{page}");
+    writeln!(stdin, "{last}").expect("it reads");
+    drop(stdin);
+    // Who looks sees the end, though the watch is over.
+    let page = page_with("The watch has ended.");
+    assert!(page.contains("<body class=\"violated ended\">"), "{page}");
+    assert!(page.contains("<dd>60</dd>"), "{page}");
+    assert_eq!(watch.wait().expect("it ends").code(), Some(1));
+}
+
+#[test]
+fn a_command_is_run_at_a_violation() {
+    let scratch = Scratch::new();
+    scratch.put("h.jsonl", one_log(true));
+    let command = format!(
+        "echo $KINGSNAKE_LEVEL | tee {}; exit 5",
+        scratch.path("mark")
+    );
+    let said = expect(
+        1,
+        &[
+            "watch",
+            &scratch.path("h.jsonl"),
+            "--finished",
+            "--json",
+            "--on-violation",
+            &command,
+        ],
+    );
+    assert_eq!(scratch.get("mark"), "strict-ser\n");
+    assert!(said.stderr.contains("exit status: 5"), "{}", said.stderr);
+    // What it prints does not come between the lines of JSON, and one of them is the end.
+    let lines: Vec<serde_json::Value> = said
+        .stdout
+        .lines()
+        .map(|it| serde_json::from_str(it).expect("a line is JSON"))
+        .collect();
+    let ends = lines.iter().filter(|it| it["watch"] == "end");
+    assert_eq!(ends.count(), 1, "{}", said.stdout);
+}
+
+#[test]
+fn with_a_fence_sessions_appear_later_and_memory_is_bounded() {
+    let mut log = String::from("{\"kingsnake\":1,\"initial\":0}\n");
+    let (mut fence, mut value) = (0, 0);
+    for id in 1..=400_u32 {
+        let session = if id <= 200 { id % 2 } else { id % 4 };
+        let (key, before) = if id % 20 < 4 || (201..=204).contains(&id) || id < 3 {
+            ("f", &mut fence)
+        } else {
+            ("x", &mut value)
+        };
+        let ops = format!("[\"r\",\"{key}\",{before}],[\"w\",\"{key}\",{id}]");
+        *before = id;
+        log += &format!("{{\"id\":{id},\"session\":{session},\"ops\":[{ops}]}}\n");
+    }
+    let scratch = Scratch::new();
+    scratch.put("h.jsonl", &log);
+    let path = scratch.path("h.jsonl");
+    let mut args = vec!["watch", &path, "--level", "ser", "--json", "--batch", "10"];
+    args.extend(["--fence", "f"]);
+    let mut watch = piped(&args);
+    let mut line = String::new();
+    let mut lines = BufReader::new(watch.stdout.as_mut().expect("a pipe"));
+    while !line.contains("\"transactions\":400") {
+        line.clear();
+        assert!(lines.read_line(&mut line).expect("it goes on") > 0);
+    }
+    let status: serde_json::Value = serde_json::from_str(&line).expect("a line is JSON");
+    assert!(
+        status["retained"].as_u64().is_some_and(|it| it < 80),
+        "{line}"
+    );
+    let _ = watch.kill();
+    let _ = watch.wait();
+    // A session that appears without one is an error.
+    scratch.put(
+        "h.jsonl",
+        log + "{\"id\":500,\"session\":9,\"ops\":[[\"w\",\"x\",500]]}\n",
+    );
+    let said = expect(2, &args);
+    assert!(said.stderr.contains("session 9 appears without a fence"));
+}
+
+#[test]
+fn with_a_limit_unknown_ends_count_as_over() {
+    let scratch = Scratch::new();
+    let lines = [
+        r#"{"kingsnake":1,"initial":0}"#,
+        r#"{"id":1,"session":1,"begin":1000000000,"status":"unknown","ops":[["w","x",1]]}"#,
+        r#"{"id":2,"session":2,"begin":9000000000,"commit":9100000000,"ops":[["r","x",0]]}"#,
+        r#"{"id":3,"session":2,"begin":9200000000,"commit":9300000000,"ops":[["r","x",1]]}"#,
+    ];
+    scratch.put("h.jsonl", lines.join("\n") + "\n");
+    let path = scratch.path("h.jsonl");
+    for (extra, status) in [
+        (&[][..], 0),
+        (&["--unknown-limit", "60"], 0),
+        (&["--unknown-limit", "5"], 1),
+    ] {
+        let mut args = vec!["watch", &path, "--finished"];
+        args.extend(extra);
+        expect(status, &args);
+    }
 }
 
 #[test]

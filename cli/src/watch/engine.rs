@@ -21,7 +21,6 @@ enum Judge {
     Stamps {
         watcher: Box<StampedWatcher>,
         violation: Option<StampViolation>,
-        is_partial: bool,
     },
 }
 
@@ -80,7 +79,6 @@ impl Engine {
             None => Judge::Stamps {
                 watcher: Box::new(StampedWatcher::new(initial)),
                 violation: None,
-                is_partial: false,
             },
         };
         Ok(Engine {
@@ -123,11 +121,7 @@ impl Engine {
                 let is_violated = report.state == WatchState::Violated || self.broken.is_some();
                 Ok(is_violated.then_some(WatchViolation::Check))
             }
-            Judge::Stamps {
-                watcher,
-                violation,
-                is_partial,
-            } => {
+            Judge::Stamps { watcher, violation } => {
                 for txn in txns {
                     match (txn.status, txn.start_ts, txn.commit_ts) {
                         (Status::Committed, Some(start), Some(commit)) if start <= commit => {
@@ -165,8 +159,7 @@ impl Engine {
                 if self.broken.is_some() {
                     return Ok(Some(WatchViolation::Check));
                 }
-                let found = violation.filter(|_| !*is_partial);
-                Ok(found.map(WatchViolation::Stamps))
+                Ok(violation.map(WatchViolation::Stamps))
             }
         }
     }
@@ -208,19 +201,14 @@ impl Engine {
         }
     }
 
-    /// Forgets everything; from here on only violations count. Timestamps start again with nothing that can be judged.
+    /// Forgets everything; from here on only violations count.
     pub fn forget(&mut self) {
         self.broken = None;
         match &mut self.judge {
             Judge::Graph { watcher, .. } => watcher.forget(self.fence),
-            Judge::Stamps {
-                watcher,
-                violation,
-                is_partial,
-            } => {
-                **watcher = StampedWatcher::new(Vec::new());
+            Judge::Stamps { watcher, violation } => {
+                watcher.forget();
                 *violation = None;
-                *is_partial = true;
             }
         }
     }
@@ -229,7 +217,7 @@ impl Engine {
     pub fn is_partial(&self) -> bool {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.is_partial(),
-            Judge::Stamps { is_partial, .. } => *is_partial,
+            Judge::Stamps { watcher, .. } => watcher.is_partial(),
         }
     }
 

@@ -171,7 +171,9 @@ impl Feed {
             if !line.is_empty() {
                 let text = std::str::from_utf8(line)
                     .with_context(|| format!("{file}, line {number}: not UTF-8"))?;
-                let offset = piece.offset + at as u64;
+                // Recorders put blanks before a line that would cross a block.
+                let n_blanks = end - at - bytes[at..end].trim_ascii_start().len();
+                let offset = piece.offset + (at + n_blanks) as u64;
                 self.special(input, *source, text, offset, number)
                     .with_context(|| format!("{file}, line {number}"))?;
             }
@@ -312,12 +314,16 @@ impl Feed {
             self.sessions.close(session);
         }
         self.sources[source].is_closed = true;
-        self.is_ended |= input.is_on_disk() && self.sources.iter().all(|it| it.is_closed);
+        // Files that were not read yet are not closed.
+        let is_complete = self.sources.len() == input.log_files().len();
+        self.is_ended |= is_complete && self.sources.iter().all(|it| it.is_closed);
         Ok(())
     }
 
     /// Nothing arrives any more.
     pub fn end(&mut self, input: &LogInput) -> Result<()> {
+        let has_header = self.sources.iter().any(|it| it.header.is_some());
+        ensure!(has_header, "the log is empty: it has not even a header");
         let sessions: Vec<u32> = self.held.keys().copied().collect();
         for session in sessions {
             self.go_on(session, input)?;

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::net::TcpListener;
 use std::os::unix::fs::FileExt;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use anyhow::{Context, Result, bail, ensure};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 /// Bytes that are read at a time, and the longest line.
@@ -46,6 +47,8 @@ enum Kind {
     Clients {
         pieces: Receiver<io::Result<Piece>>,
         socket: Option<PathBuf>,
+        /// Where clients connect; `None` for stdin.
+        address: Option<String>,
     },
 }
 
@@ -84,10 +87,11 @@ impl LogInput {
     /// Stdin.
     pub fn stdin() -> Self {
         let (sender, pieces) = sync_channel(WAITING);
-        std::thread::spawn(move || forward(0, io::stdin().lock(), &sender));
+        std::thread::spawn(move || forward(0, io::stdin().lock(), &sender, true));
         LogInput(Kind::Clients {
             pieces,
             socket: None,
+            address: None,
         })
     }
 
@@ -96,6 +100,7 @@ impl LogInput {
         let (sender, pieces) = sync_channel(WAITING);
         if let Some(path) = address.strip_prefix("unix:") {
             let socket = PathBuf::from(path);
+            remove_stale(&socket);
             let listener = UnixListener::bind(&socket)
                 .with_context(|| format!("cannot listen at {}", socket.display()))?;
             let accept = move || listener.accept().map(|it| it.0);
@@ -103,15 +108,18 @@ impl LogInput {
             return Ok(LogInput(Kind::Clients {
                 pieces,
                 socket: Some(socket),
+                address: Some(address.to_owned()),
             }));
         }
         let listener = TcpListener::bind(loopback(address)?)
             .with_context(|| format!("cannot listen at {address}"))?;
+        let address = listener.local_addr().context("no address")?.to_string();
         let accept = move || listener.accept().map(|it| it.0);
         std::thread::spawn(move || take_clients(accept, &sender));
         Ok(LogInput(Kind::Clients {
             pieces,
             socket: None,
+            address: Some(address),
         }))
     }
 
@@ -198,7 +206,24 @@ impl LogInput {
     pub fn name(&self, source: usize) -> String {
         match &self.0 {
             Kind::Files { files, .. } => files[source].path.display().to_string(),
+            Kind::Clients { address: None, .. } => "stdin".to_owned(),
             Kind::Clients { .. } => format!("client {}", source + 1),
+        }
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Clients { address, .. } => address.as_deref(),
+            Kind::Files { .. } => None,
+        }
+    }
+
+    /// Whether nothing was read yet of a file that is known, though not all files were asked.
+    pub fn has_unread(&self) -> bool {
+        match &self.0 {
+            Kind::Files { files, next, .. } => *next < files.len(),
+            Kind::Clients { .. } => false,
         }
     }
 
@@ -244,6 +269,14 @@ pub fn loopback(address: &str) -> Result<std::net::SocketAddr> {
         "{address}: only addresses of this machine, such as 127.0.0.1:PORT"
     );
     Ok(parsed)
+}
+
+/// Removes a socket that a killed watch left behind: nobody listens there.
+fn remove_stale(socket: &Path) {
+    let refused = UnixStream::connect(socket).err();
+    if refused.is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused) {
+        let _ = std::fs::remove_file(socket);
+    }
 }
 
 fn open(path: &Path) -> Result<File> {
@@ -297,12 +330,18 @@ fn take_clients<C: Read + Send + 'static>(
             return;
         };
         let sender = sender.clone();
-        std::thread::spawn(move || forward(source, client, &sender));
+        std::thread::spawn(move || forward(source, client, &sender, false));
     }
 }
 
-/// Sends whole lines of a client on; an end without a close is told.
-fn forward(source: usize, mut client: impl Read, sender: &SyncSender<io::Result<Piece>>) {
+/// Sends whole lines of a client on; an end without a close is told. The last line needs no line end where it cannot have been cut,
+/// or is whole all the same.
+fn forward(
+    source: usize,
+    mut client: impl Read,
+    sender: &SyncSender<io::Result<Piece>>,
+    is_uncut: bool,
+) {
     let mut waiting: Vec<u8> = Vec::new();
     let mut offset = 0;
     let mut buffer = vec![0; PIECE];
@@ -314,6 +353,10 @@ fn forward(source: usize, mut client: impl Read, sender: &SyncSender<io::Result<
         };
         waiting.extend_from_slice(&buffer[..n_bytes]);
         let is_last = n_bytes == 0;
+        let is_whole = || is_uncut || serde_json::from_slice::<IgnoredAny>(&waiting).is_ok();
+        if is_last && !waiting.is_empty() && is_whole() {
+            waiting.push(b'\n');
+        }
         let end = memchr::memrchr(b'\n', &waiting).map_or(0, |it| it + 1);
         if waiting.len() - end > LONGEST {
             let words = format!("client {}: a line of more than 16 MiB", source + 1);
@@ -323,7 +366,6 @@ fn forward(source: usize, mut client: impl Read, sender: &SyncSender<io::Result<
         if end == 0 && !is_last {
             continue;
         }
-        // What follows the last line end of a client that is gone was cut.
         let bytes: Vec<u8> = waiting.drain(..end).collect();
         let length = bytes.len() as u64;
         let piece = Piece {

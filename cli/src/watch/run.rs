@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,9 @@ use super::confirm::{CheckRequest, Confirmed, confirm};
 use super::engine::{Engine, WatchViolation, watch_level};
 use super::feed::{Feed, FeedOptions};
 use super::input::{LogInput, Piece, Polled};
-use super::page;
+use super::page::{self, PageSubject};
 use super::state::WatchSnapshot;
-use super::status::{StatusTeller, WatchFigures, words};
+use super::status::{Occasion, StatusTeller, WatchFigures, words};
 use crate::args::{WatchArgs, WatchLevelArg};
 use crate::limits::is_stdio;
 use crate::voice::{Voice, say};
@@ -43,7 +44,6 @@ pub struct Watch<'a> {
     last_batch: Instant,
     last_state: Instant,
     n_violations: u64,
-    story: Option<String>,
     has_kept_header: bool,
 }
 
@@ -123,7 +123,6 @@ impl<'a> Watch<'a> {
             last_batch: Instant::now(),
             last_state: Instant::now(),
             n_violations: 0,
-            story: None,
             has_kept_header: false,
         };
         if let Some(out) = &mut watch.certificate
@@ -143,12 +142,32 @@ impl<'a> Watch<'a> {
             watch.keep = Some(BufWriter::new(file));
         }
         if let Some(address) = &args.page {
-            let address = page::serve(address, watch.teller.shared.clone(), args.report.clone())?;
-            if !voice.quiet && !args.json {
-                say(&format!("Live page: {address}\n"))?;
-            }
+            let log = args.log.as_ref().map(|it| match is_stdio(it) {
+                true => "stdin".to_owned(),
+                false => it.display().to_string(),
+            });
+            let subject = PageSubject {
+                level: level_name(args.level),
+                log: log.or(args.listen.clone()).unwrap_or_default(),
+                report: args.report.clone(),
+            };
+            let address = page::serve(address, watch.teller.shared.clone(), subject)?;
+            watch.tell_address("page", "Live page", &address)?;
+        }
+        if let Some(address) = watch.input.address() {
+            watch.tell_address("listen", "Clients connect to", address)?;
         }
         Ok(watch)
+    }
+
+    fn tell_address(&self, what: &str, words: &str, address: &str) -> Result<()> {
+        if self.args.json {
+            let line = serde_json::json!({ "watch": what, "address": address });
+            say(&format!("{line}\n"))?;
+        } else if !self.voice.quiet {
+            say(&format!("{words}: {address}\n"))?;
+        }
+        Ok(())
     }
 
     fn follow(&mut self, stop: &AtomicBool) -> Result<Ending> {
@@ -177,12 +196,11 @@ impl<'a> Watch<'a> {
             let is_done = self.feed.is_ended;
             let wait = if self.n_batches == 0 { FIRST } else { SHORT };
             let is_due = is_idle && self.last_batch.elapsed() >= wait;
-            if (is_done || is_due || self.feed.ready.len() >= self.batch_size())
-                && !self.judge(is_done)?
-            {
+            let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
+            if (is_done || is_due || is_full) && !self.judge(is_done)? {
                 return Ok(Ending::Violated);
             }
-            self.tell(false, "so_far")?;
+            self.tell(Occasion::Due, "so_far")?;
             self.store(false)?;
             if is_done {
                 return Ok(Ending::Done);
@@ -206,7 +224,8 @@ impl<'a> Watch<'a> {
             piece.is_last = is_last && waiting.is_empty();
             self.take_lines(&piece)?;
             piece.offset += piece.bytes.len() as u64;
-            let is_full = self.feed.ready.len() >= self.batch_size();
+            // A file that was not read at all may have sessions that hold others back.
+            let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
             if is_full && !self.feed.is_done() && !self.judge(false)? {
                 return Ok(false);
             }
@@ -309,9 +328,12 @@ impl<'a> Watch<'a> {
         if engine.n_bytes() as u64 + 40 * n_keys <= limit {
             return Ok(());
         }
+        let is_first = !engine.is_partial();
         engine.forget();
         let words = "cannot keep up: violations only from here";
-        self.voice.warn(words);
+        if is_first {
+            self.voice.warn(words);
+        }
         if self.args.json {
             say(&format!("{{\"watch\":\"limit\",\"words\":\"{words}\"}}\n"))?;
         }
@@ -344,8 +366,10 @@ impl<'a> Watch<'a> {
         }
         self.n_violations += 1;
         self.tell_violation(&level, &confirmed)?;
-        self.story = Some(confirmed.words);
-        self.tell(true, "violated")?;
+        if let Ok(mut shared) = self.teller.shared.lock() {
+            shared.story = Some(confirmed.words);
+        }
+        self.tell(Occasion::Now, "violated")?;
         match self.args.on_violation.as_str() {
             "stop" => Ok(false),
             "continue" => {
@@ -357,10 +381,15 @@ impl<'a> Watch<'a> {
                 Ok(true)
             }
             command => {
-                let status = std::process::Command::new("sh")
+                let mut shell = Command::new("sh");
+                shell
                     .args(["-c", command])
                     .env("KINGSNAKE_LEVEL", &level)
-                    .status();
+                    .stdin(Stdio::null());
+                if self.args.json {
+                    shell.stdout(std::io::stderr());
+                }
+                let status = shell.status();
                 let status = status.with_context(|| format!("cannot run {command}"))?;
                 if !status.success() {
                     self.voice.warn(&format!("{command}: {status}"));
@@ -391,28 +420,27 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    fn tell(&mut self, is_last: bool, verdict: &'static str) -> Result<()> {
-        let (feed, engine, story) = (&self.feed, &self.engine, &self.story);
+    fn tell(&mut self, occasion: Occasion, verdict: &'static str) -> Result<()> {
+        let (feed, engine, n_violations) = (&self.feed, &self.engine, self.n_violations);
         let has_stamps = self.args.level == WatchLevelArg::Timestamps;
-        self.teller.tell(is_last, || {
+        self.teller.tell(occasion, || {
             let watermark = feed.sessions.watermark();
             let lag = feed.latest.saturating_sub(watermark).max(0) as f64 / 1e9;
             let is_known = watermark != i64::MIN && watermark != i64::MAX && !has_stamps;
             let is_partial = engine.as_ref().is_some_and(Engine::is_partial);
             WatchFigures {
-                watch: if is_last { "end" } else { "status" },
                 transactions: engine.as_ref().map_or(0, |it| it.n_txns),
                 lag_seconds: if is_known { lag } else { 0.0 },
                 retained: engine.as_ref().map_or(0, |it| it.n_kept),
                 open: engine.as_ref().map_or(0, |it| it.n_open),
                 keys: feed.names.keys.len(),
                 final_up_to: (watermark != i64::MIN && watermark != i64::MAX).then_some(watermark),
-                verdict: if is_partial && verdict == "so_far" {
-                    "unknown"
-                } else {
-                    verdict
+                verdict: match verdict {
+                    "so_far" if n_violations > 0 => "violated",
+                    "so_far" if is_partial => "unknown",
+                    _ => verdict,
                 },
-                story: story.clone(),
+                is_partial,
                 ..WatchFigures::default()
             }
         })?;
@@ -474,14 +502,14 @@ impl<'a> Watch<'a> {
             ),
             Ending::Done => (0, "satisfied", Some(format!("Satisfied: {level}"))),
         };
-        self.tell(true, verdict)?;
+        self.tell(Occasion::End, verdict)?;
         if let Some(said) = words_of_end
             && !self.args.json
         {
             let shared = self.teller.shared.lock();
             let figures = shared
                 .ok()
-                .and_then(|it| it.last().cloned())
+                .and_then(|it| it.lately.back().cloned())
                 .unwrap_or_default();
             let rest = if self.voice.quiet {
                 String::new()
@@ -489,6 +517,9 @@ impl<'a> Watch<'a> {
                 format!("; {}", words(&figures))
             };
             say(&format!("{said}{rest}\n"))?;
+        }
+        if self.args.page.is_some() {
+            page::linger(&self.teller.shared);
         }
         Ok(status)
     }

@@ -1,5 +1,6 @@
 //! How a watch goes, once per second: a line on a terminal, JSON lines, and what the live page shows.
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,12 +30,42 @@ pub struct WatchFigures {
     /// No later line changes what was said of begins below this.
     pub final_up_to: Option<i64>,
     pub verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub story: Option<String>,
+    /// Whether something was forgotten.
+    pub is_partial: bool,
 }
 
-/// What was told last, for the page.
-pub type SharedFigures = Arc<Mutex<Vec<WatchFigures>>>;
+/// What the page shows, and to whom it was shown.
+#[derive(Default)]
+pub struct ShownFigures {
+    pub lately: VecDeque<WatchFigures>,
+    /// The words of the last violation.
+    pub story: Option<String>,
+    pub asked: Option<Instant>,
+    pub is_end_shown: bool,
+}
+
+impl ShownFigures {
+    /// How many figures are shown.
+    pub const LONGEST: usize = 120;
+
+    /// Whether the last figures are there.
+    pub fn is_ended(&self) -> bool {
+        self.lately.back().is_some_and(|it| it.watch == "end")
+    }
+}
+
+pub type SharedFigures = Arc<Mutex<ShownFigures>>;
+
+/// Why figures are told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// If a second has passed.
+    Due,
+    /// Something happened.
+    Now,
+    /// Nothing follows.
+    End,
+}
 
 /// Tells the figures.
 pub struct StatusTeller {
@@ -67,20 +98,25 @@ impl StatusTeller {
         }
     }
 
-    /// Tells how it goes, if a second has passed or the words are the last.
+    /// Tells how it goes.
     pub fn tell(
         &mut self,
-        is_last: bool,
+        occasion: Occasion,
         figures: impl FnOnce() -> WatchFigures,
     ) -> io::Result<()> {
         let since = self.last.elapsed();
-        if since < EVERY && !is_last {
+        if since < EVERY && occasion == Occasion::Due {
             return Ok(());
         }
         let mut now = figures();
         now.seconds = self.start.elapsed().as_secs_f64();
         now.memory_bytes = memory::resident().unwrap_or(0);
-        let (n_txns, time) = if is_last {
+        now.watch = if occasion == Occasion::End {
+            "end"
+        } else {
+            "status"
+        };
+        let (n_txns, time) = if occasion == Occasion::End {
             (now.transactions, now.seconds)
         } else {
             (now.transactions - self.n_last, since.as_secs_f64())
@@ -97,10 +133,10 @@ impl StatusTeller {
             self.bar.tick();
         }
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.len() >= 120 {
-            shared.remove(0);
+        if shared.lately.len() >= ShownFigures::LONGEST {
+            shared.lately.pop_front();
         }
-        shared.push(now);
+        shared.lately.push_back(now);
         Ok(())
     }
 

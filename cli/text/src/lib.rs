@@ -9,4 +9,4 @@ mod page;
 pub use colour::Paint;
 pub use escape::{Escaped, markdown, printable, printable_lines, short, without_commands};
 pub use measure::{count, grouped, lasting, percent, sized};
-pub use page::{Frame, page};
+pub use page::{Frame, live_page, page};

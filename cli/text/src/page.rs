@@ -27,6 +27,15 @@ pub struct Frame<'a> {
 
 /// A whole page around a body.
 pub fn page(frame: Frame<'_>, body: &Markup) -> String {
+    framed(frame, body, "")
+}
+
+/// A whole page whose program may ask the server that sent it, and nobody else.
+pub fn live_page(frame: Frame<'_>, body: &Markup) -> String {
+    framed(frame, body, "; connect-src 'self'")
+}
+
+fn framed(frame: Frame<'_>, body: &Markup, allowed: &str) -> String {
     let style = plain(&[STYLE, frame.style].concat());
     let script = plain(frame.script);
     let whole = html! {
@@ -34,7 +43,7 @@ pub fn page(frame: Frame<'_>, body: &Markup) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy(&style, &script));
+                meta http-equiv="Content-Security-Policy" content=(policy(&style, &script) + allowed);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (frame.title) }

@@ -3,6 +3,9 @@
 //!
 //! A read is final once no transaction that can still arrive starts at or before the reader's start. An overlap is final as soon
 //! as both transactions are there. So versions at or above the least start to come are kept, and one below for each key.
+//!
+//! Where everything was forgotten, a read is still judged if a version is there that committed after all that was forgotten:
+//! then all newer versions are there too. Overlaps of what is there are real in any case.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -68,6 +71,9 @@ pub struct StampedWatcher {
     waiting: BinaryHeap<Reverse<Stamped>>,
     /// Versions below it are needed only for the newest of them.
     watermark: i64,
+    /// The latest commit that arrived, and the latest of those that were forgotten.
+    latest: i64,
+    forgotten: Option<i64>,
 }
 
 impl StampedWatcher {
@@ -76,6 +82,7 @@ impl StampedWatcher {
         StampedWatcher {
             initial,
             watermark: i64::MIN,
+            latest: i64::MIN,
             ..StampedWatcher::default()
         }
     }
@@ -83,6 +90,21 @@ impl StampedWatcher {
     /// One more value that means the initial state of a key.
     pub fn initial(&mut self, key: KeyNumber, value: ValueName) {
         self.initial_of.entry(key).or_default().push(value);
+    }
+
+    /// Forgets everything; what is found from here on is real, but some is missed.
+    pub fn forget(&mut self) {
+        *self = StampedWatcher {
+            watermark: self.watermark,
+            latest: self.latest,
+            forgotten: Some(self.latest),
+            ..StampedWatcher::default()
+        };
+    }
+
+    /// Whether something was forgotten.
+    pub fn is_partial(&self) -> bool {
+        self.forgotten.is_some()
     }
 
     /// The caller's names of the transactions that wait for their reads to become final.
@@ -106,6 +128,7 @@ impl StampedWatcher {
 
     /// Takes a transaction; its start must not be below the watermark.
     pub fn arrive(&mut self, stamped: Stamped) -> Result<(), StampViolation> {
+        self.latest = self.latest.max(stamped.commit);
         for &(key, value) in &stamped.writes {
             let at = key as usize;
             if self.versions.len() <= at {
@@ -168,6 +191,10 @@ impl StampedWatcher {
             // Its own version, at a start that equals its commit, is not what it read.
             let mut visible = versions.iter().rev();
             let newest = visible.find(|it| it.commit <= reader.start && it.writer != reader.id);
+            let is_covered = |forgotten| newest.is_some_and(|it| it.commit > forgotten);
+            if !self.forgotten.is_none_or(is_covered) {
+                continue;
+            }
             let own = self.initial_of.get(&key);
             let is_initial = || {
                 let mut values = self.initial.iter().chain(own.into_iter().flatten());

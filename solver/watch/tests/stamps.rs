@@ -2,7 +2,7 @@
 #![allow(clippy::print_stderr)]
 
 use kingsnake_context::rng::Rng;
-use kingsnake_watch::{Stamped, StampedWatcher};
+use kingsnake_watch::{StampViolation, Stamped, StampedWatcher};
 
 fn wrote(txn: &Stamped, key: u32) -> bool {
     txn.writes.iter().any(|it| it.0 == key)
@@ -122,4 +122,56 @@ fn one_pass_agrees_with_all_pairs() {
     }
     eprintln!("timestamps: {yes} yes, {no} no; without a watermark {wrong} would be wrong");
     assert!(yes > n_streams / 5 && no > n_streams / 5 && wrong > 0);
+}
+
+/// What a watcher that forgot everything at some moment claims.
+fn claimed(order: &[Stamped], forget_at: usize) -> Option<StampViolation> {
+    let mut watcher = StampedWatcher::new(vec![0]);
+    for (at, txn) in order.iter().enumerate() {
+        if at == forget_at {
+            watcher.forget();
+        }
+        let rest = order[at + 1..].iter().map(|it| it.start).min();
+        let judged = watcher
+            .arrive(txn.clone())
+            .and_then(|()| rest.map_or(Ok(()), |it| watcher.advance(it)));
+        match judged {
+            Ok(()) => {}
+            // What is found before is of the whole.
+            Err(_) if at < forget_at => watcher.forget(),
+            Err(found) => return Some(found),
+        }
+    }
+    watcher.close().err()
+}
+
+fn is_real(order: &[Stamped], claim: StampViolation) -> bool {
+    let of = |id| order.iter().find(|it| it.id == id).expect("it arrived");
+    match claim {
+        StampViolation::Overlap { id, other, .. } => overlap(of(id), of(other)),
+        StampViolation::Read { id, key, .. } => {
+            let read = of(id).reads.iter().find(|it| it.0 == key);
+            read.is_some_and(|it| newest(order, of(id), key) != it.1)
+        }
+    }
+}
+
+#[test]
+fn after_forgetting_claims_are_real_and_both_kinds_are_found() {
+    let mut rng = Rng::new(6);
+    let (mut reads, mut overlaps) = (0, 0);
+    for _ in 0..8000 {
+        let order = random(&mut rng);
+        let forget_at = rng.below(order.len());
+        if let Some(claim) = claimed(&order, forget_at) {
+            assert!(
+                is_real(&order, claim),
+                "{claim:?} after {forget_at}\n{order:#?}"
+            );
+            let is_read = matches!(claim, StampViolation::Read { .. });
+            *(if is_read { &mut reads } else { &mut overlaps }) += 1;
+        }
+    }
+    eprintln!("after forgetting: {reads} reads, {overlaps} overlaps");
+    assert!(reads > 20 && overlaps > 20, "{reads} {overlaps}");
 }
