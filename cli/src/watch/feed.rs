@@ -338,16 +338,12 @@ impl Feed {
         let Some(held) = self.held.remove(&session) else {
             return Ok(());
         };
-        let again = input.read_again(held.source, held.offset, held.text.len())?;
-        let line = again.unwrap_or_else(|| held.text.clone().into_bytes());
-        let header = self.sources[held.source].header.clone().unwrap_or_default();
-        let file = input.name(held.source);
-        let (txns, _) = self.names.read(&header, &line, &file, held.line)?;
-        for txn in txns {
+        for txn in self.held_txns(&held, input)? {
             if held.is_given_up {
                 ensure!(
                     txn.status == Status::Unknown,
-                    "{file}, line {}: its end became known after --unknown-limit",
+                    "{}, line {}: its end became known after --unknown-limit",
+                    input.name(held.source),
                     held.line
                 );
             } else {
@@ -361,6 +357,16 @@ impl Feed {
             }
         }
         Ok(())
+    }
+
+    /// What a held line says now.
+    fn held_txns(&mut self, held: &HeldLine, input: &LogInput) -> Result<Vec<LoggedTxn>> {
+        let again = input.read_again(held.source, held.offset, held.text.len())?;
+        let line = again.unwrap_or_else(|| held.text.clone().into_bytes());
+        let header = self.sources[held.source].header.clone().unwrap_or_default();
+        let file = input.name(held.source);
+        let (txns, _) = self.names.read(&header, &line, &file, held.line)?;
+        Ok(txns)
     }
 
     /// Gives up on ends that take longer than the limit.
@@ -380,12 +386,7 @@ impl Feed {
             let Some(mut held) = self.held.remove(&session) else {
                 continue;
             };
-            let again = input.read_again(held.source, held.offset, held.text.len())?;
-            let line = again.unwrap_or_else(|| held.text.clone().into_bytes());
-            let header = self.sources[held.source].header.clone().unwrap_or_default();
-            let file = input.name(held.source);
-            let (txns, _) = self.names.read(&header, &line, &file, held.line)?;
-            for txn in txns {
+            for txn in self.held_txns(&held, input)? {
                 if txn.status == Status::Unknown {
                     let over = held.begin.saturating_add(limit);
                     let promised = self.sessions.promise(Some(session), over);

@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 /// Bytes that are read at a time, and the longest line.
 const PIECE: usize = 1 << 20;
 const LONGEST: usize = 16 << 20;
+/// A line changes once, so that this many readings of it agree.
+const MOST_READINGS: usize = 100;
 /// Pieces of clients that wait to be judged; then clients wait.
 const WAITING: usize = 16;
 
@@ -195,11 +197,9 @@ impl LogInput {
         let Kind::Files { handles, files, .. } = &self.0 else {
             return Ok(None);
         };
-        let mut bytes = vec![0; length];
-        handles[source]
-            .read_exact_at(&mut bytes, offset)
-            .with_context(|| format!("cannot read {} again", files[source].path.display()))?;
-        Ok(Some(bytes))
+        let bytes = settled(&handles[source], vec![0; length], offset);
+        let shown = || format!("cannot read {} again", files[source].path.display());
+        bytes.map(Some).with_context(shown)
     }
 
     /// The name of a source, for messages.
@@ -302,7 +302,7 @@ fn read_lines(handle: &File, file: &LogFile, is_finished: bool) -> Result<Vec<u8
         let is_end = length < size;
         if let Some(end) = memchr::memrchr(b'\n', &bytes) {
             bytes.truncate(end + 1);
-            return Ok(bytes);
+            return settled(handle, bytes, file.offset).with_context(shown);
         }
         if is_end {
             if !is_finished {
@@ -319,6 +319,19 @@ fn read_lines(handle: &File, file: &LogFile, is_finished: bool) -> Result<Vec<u8
         }
         size = LONGEST;
     }
+}
+
+/// Reads bytes again until two readings agree: a client that fills in an end writes into a line that is read at the same time.
+fn settled(handle: &File, mut bytes: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
+    let mut again = vec![0; bytes.len()];
+    for _ in 0..MOST_READINGS {
+        handle.read_exact_at(&mut again, offset)?;
+        if again == bytes {
+            break;
+        }
+        std::mem::swap(&mut bytes, &mut again);
+    }
+    Ok(bytes)
 }
 
 fn take_clients<C: Read + Send + 'static>(
