@@ -1,5 +1,7 @@
 //! `kingsnake watch` against `kingsnake check`: the same verdict on whole histories at every batch size; and its manners.
 
+#![allow(clippy::print_stderr)]
+
 mod run;
 
 use std::fs;
@@ -14,16 +16,10 @@ use run::{Scratch, expect, kingsnake, run};
 /// A generated history: a workload, what the store promises, and what goes wrong.
 fn generate(scratch: &Scratch, name: &str, isolation: &str, seed: &str, extra: &[&str]) -> String {
     let path = scratch.path(name);
-    let mut args = vec![
-        "generate",
-        "mini",
-        "--out",
-        &path,
-        "--txns",
-        "400",
-        "--clients",
-        "6",
-    ];
+    let mut args = vec!["generate", "mini", "--out", &path, "--clients", "6"];
+    if !extra.contains(&"--txns") {
+        args.extend(["--txns", "400"]);
+    }
     args.extend(["--keys", "12", "--isolation", isolation, "--seed", seed]);
     args.extend(extra);
     expect(0, &args);
@@ -515,11 +511,31 @@ fn with_a_limit_unknown_ends_count_as_over() {
     }
 }
 
+/// Kills a watch some time after it stored a snapshot; whether it was still running.
+fn kill_after_a_snapshot(args: &[&str], state: &str, delay: Duration) -> bool {
+    let stored = || fs::metadata(state).and_then(|it| it.modified()).ok();
+    let before = stored();
+    let mut watch = kingsnake(args)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let mut has_ended = || watch.try_wait().expect("it is ours").is_some();
+    while stored() == before && !has_ended() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(delay);
+    let is_running = !has_ended();
+    let _ = watch.kill();
+    let _ = watch.wait();
+    is_running
+}
+
 #[test]
 fn a_killed_watch_goes_on_from_its_snapshot() {
     let scratch = Scratch::new();
     for (fault, expected) in [(&[][..], 0), (&["--fault", "lost-update"][..], 1)] {
-        let history = generate(&scratch, "h.jsonl", "serializable", "9", fault);
+        let extra = [&["--txns", "2000"], fault].concat();
+        let history = generate(&scratch, "h.jsonl", "serializable", "9", &extra);
         let (state, certificate) = (scratch.path("state"), scratch.path("c.jsonl"));
         let args = [
             "watch",
@@ -535,17 +551,18 @@ fn a_killed_watch_goes_on_from_its_snapshot() {
             &certificate,
         ];
         let _ = fs::remove_file(&state);
-        for number in 0..6 {
-            let mut watch = kingsnake(&args)
-                .stdout(Stdio::null())
-                .spawn()
-                .expect("it runs");
-            std::thread::sleep(Duration::from_millis(30 + 23 * number));
-            let _ = watch.kill();
-            let _ = watch.wait();
+        let mut n_killed = 0;
+        while n_killed < 50 {
+            let delay = Duration::from_millis(n_killed * 7 % 10);
+            if !kill_after_a_snapshot(&args, &state, delay) {
+                break;
+            }
+            n_killed += 1;
         }
+        eprintln!("{n_killed} kills before the end, which is {expected}");
         expect(expected, &args);
         if expected == 0 {
+            assert!(n_killed >= 5, "the log is too short: {n_killed} kills");
             expect(0, &["verify", &history, &certificate]);
         }
     }
@@ -604,5 +621,21 @@ fn timestamps_are_judged_in_one_pass() {
             ],
         );
         assert!(said.stdout.contains(words), "{}", said.stdout);
+    }
+}
+
+#[test]
+fn along_timestamps_a_violation_is_found_beyond_the_limit() {
+    let scratch = Scratch::new();
+    for (is_wrong, status) in [(false, 3), (true, 1)] {
+        let log = one_log(is_wrong);
+        let log = log.replace("\"begin\"", "\"start_ts\"");
+        scratch.put("h.jsonl", log.replace("\"commit\"", "\"commit_ts\""));
+        let path = scratch.path("h.jsonl");
+        let mut args = vec!["watch", &path, "--finished", "--level", "timestamps"];
+        // Everything is forgotten after each batch.
+        args.extend(["--batch", "4", "--memory-limit", "100"]);
+        let said = expect(status, &args);
+        assert!(said.stderr.contains("cannot keep up"), "{}", said.stderr);
     }
 }

@@ -192,6 +192,13 @@ impl LogInput {
         }
     }
 
+    /// What follows this place of a file is read once more.
+    pub fn put_back(&mut self, source: usize, offset: u64) {
+        if let Kind::Files { files, .. } = &mut self.0 {
+            files[source].offset = offset;
+        }
+    }
+
     /// What stands in a file now; `None` for what is no file.
     pub fn read_again(&self, source: usize, offset: u64, length: usize) -> Result<Option<Vec<u8>>> {
         let Kind::Files { handles, files, .. } = &self.0 else {

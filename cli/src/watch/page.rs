@@ -16,6 +16,7 @@ use super::status::{SharedFigures, ShownFigures, WatchFigures};
 
 const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = ".running{--mood:var(--bar)}.running .verdict{text-transform:none}.facts{grid-template-columns:repeat(auto-fill,minmax(max(8.5rem,22%),1fr))}#lately thead th{border:0}#violation:empty{display:none}#rate svg{display:block;width:100%;height:8rem;border:1px solid var(--line);border-radius:10px}#rate polyline{fill:none;stroke:var(--bar);stroke-width:2}";
+const PAGE: &str = "text/html; charset=utf-8";
 /// How many seconds the table shows.
 const LATELY: usize = 10;
 /// The drawing spans this many figures at least.
@@ -76,7 +77,6 @@ fn answer(
     while lines.read_line(&mut header)? > 2 {
         header.clear();
     }
-    const PAGE: &str = "text/html; charset=utf-8";
     let missing = ("404 Not Found", "text/plain", b"not found\n".to_vec());
     let mut is_end = false;
     let (status, kind, body) = match request.split(' ').nth(1) {

@@ -142,13 +142,13 @@ impl<'a> Watch<'a> {
             watch.keep = Some(BufWriter::new(file));
         }
         if let Some(address) = &args.page {
-            let log = args.log.as_ref().map(|it| match is_stdio(it) {
-                true => "stdin".to_owned(),
-                false => it.display().to_string(),
-            });
+            let file = args.log.as_ref().filter(|it| !is_stdio(it));
+            let log = file.map(|it| it.display().to_string());
             let subject = PageSubject {
                 level: level_name(args.level),
-                log: log.or(args.listen.clone()).unwrap_or_default(),
+                log: log
+                    .or(args.listen.clone())
+                    .unwrap_or_else(|| "stdin".to_owned()),
                 report: args.report.clone(),
             };
             let address = page::serve(address, watch.teller.shared.clone(), subject)?;
@@ -230,6 +230,11 @@ impl<'a> Watch<'a> {
                 return Ok(false);
             }
             if waiting.is_empty() {
+                return Ok(true);
+            }
+            if is_full && self.is_state_due() {
+                // A snapshot says how far the file was judged: the rest is read again.
+                self.input.put_back(piece.source, piece.offset);
                 return Ok(true);
             }
         }
@@ -447,11 +452,15 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
+    fn is_state_due(&self) -> bool {
+        self.args.state.is_some() && self.last_state.elapsed() >= self.args.state_every
+    }
+
     fn store(&mut self, is_last: bool) -> Result<()> {
         let Some(path) = &self.args.state else {
             return Ok(());
         };
-        let is_due = self.last_state.elapsed() >= self.args.state_every || is_last;
+        let is_due = self.is_state_due() || is_last;
         // Between batches nothing is under way but what the files still hold.
         if !is_due || !self.feed.ready.is_empty() {
             return Ok(());
