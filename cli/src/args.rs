@@ -6,7 +6,7 @@ mod check;
 mod collect;
 mod export;
 mod generate;
-mod project;
+pub mod project;
 mod solve;
 mod study;
 mod techniques;
@@ -336,7 +336,7 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
 }
 
 /// The command line with `check` alone: to build all commands takes longer than to check a small history.
-fn only_check() -> clap::Command {
+pub fn only_check() -> clap::Command {
     let check = CheckManyArgs::augment_args(clap::Command::new("check"));
     let whole = clap::Command::new("kingsnake").subcommand(check);
     GeneralArgs::augment_args(whole)

@@ -5,6 +5,7 @@
 //! answer is its words without names and numbers. `KINGSNAKE_FUZZ` is the number of executions of each target, and
 //! `KINGSNAKE_FUZZ_SECONDS` how long each runs instead; `make long` gives each a minute.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +23,7 @@ use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{Ablation, Caller, Mode, StudyEvent, StudyListener, StudyRequest, ablate};
 use tempfile::TempDir;
 
-use crate::args::{AssumeArgs, Command, Typed};
+use crate::args::{AssumeArgs, Command, Typed, only_check, project};
 use crate::study_rules::CommandLine;
 use crate::voice::Paint;
 use crate::{assumptions, commands, hunt};
@@ -41,6 +42,8 @@ struct Bench {
     history: Parsed,
     /// What is assumed by a file `assumed`, by the option that names it.
     assumed: Vec<(&'static str, AssumeArgs)>,
+    /// What reads the settings of a project.
+    command: RefCell<clap::Command>,
 }
 
 impl Bench {
@@ -63,6 +66,7 @@ impl Bench {
         });
         Bench {
             assumed: assumed.into(),
+            command: only_check().into(),
             directory,
             history: read_bytes(Format::Kingsnake, history, "h").expect("a history"),
         }
@@ -169,7 +173,7 @@ fn assumed(bench: &Bench, option: &str, bytes: &[u8]) -> Result<String, String> 
     said(assumptions::assumed(parsed, args))
 }
 
-const TARGETS: [(&str, Feed); 26] = [
+const TARGETS: [(&str, Feed); 27] = [
     ("kingsnake", |bench, bytes| {
         format(bench, Format::Kingsnake, bytes)
     }),
@@ -246,6 +250,9 @@ const TARGETS: [(&str, Feed); 26] = [
     }),
     ("events", |bench, bytes| {
         merged(bench, "events.jsonl", bytes)
+    }),
+    ("project", |bench, bytes| {
+        said(project::read(&text(bytes), &mut bench.command.borrow_mut()))
     }),
 ];
 

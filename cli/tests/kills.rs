@@ -13,35 +13,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use run::{Scratch, corpus, expect, kingsnake};
+use run::{Dice, Scratch, corpus, expect, kingsnake, n_kills};
 use serde_json::Value;
-
-fn n_kills() -> usize {
-    let typed = std::env::var("KINGSNAKE_KILLS").ok();
-    typed.map_or(4, |it| it.parse().expect("a number"))
-}
-
-/// Numbers that look random; the seed is the process's, so that every run kills at other moments.
-struct Dice(u64);
-
-impl Dice {
-    fn new() -> Self {
-        Dice(u64::from(std::process::id()) | 1)
-    }
-
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
 
 /// Starts the command, kills it within so many milliseconds, and starts it again at once, until it was killed often enough; then
 /// lets it end. A command that ended by itself has all its rows, so `forget` makes it begin anew.
 fn kill_often(command: &dyn Fn() -> Command, within: u64, forget: &dyn Fn(), status: i32) {
     let (mut dice, mut n_killed, mut n_whole) = (Dice::new(), 0, 0);
-    while n_killed < n_kills() {
+    while n_killed < n_kills(4) {
         let mut child = command()
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -147,7 +126,7 @@ fn a_collection_that_is_killed_is_merged_or_collected_at_once() {
     let mut dice = Dice::new();
     let scratch = Scratch::new();
     let (mut n_merged, mut n_anew) = (0, 0);
-    for number in 0..n_kills() {
+    for number in 0..n_kills(4) {
         let out = scratch.path(&number.to_string());
         let args = [
             "collect",

@@ -2,19 +2,20 @@
 //! Skips visibly where Slurm is not installed (`scripts/setup test` installs it where it may).
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr)] // A test that skips says so.
+#![allow(clippy::print_stderr)] // A test that skips says so, and a long run is recorded.
 
 mod run;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use run::{Scratch, expect, kingsnake};
+use run::{Dice, Scratch, expect, kingsnake, n_kills};
 use serde_json::Value;
 
 /// Twelve cells: two workloads, two switches, three seeds. Each takes long enough for a node to die in the middle.
@@ -121,13 +122,47 @@ impl<'a> Cluster<'a> {
         command
     }
 
+    /// A command of Slurm; what it printed if it succeeded.
+    fn slurm(&self, program: &str, args: &[&str]) -> Option<String> {
+        let mut command = Command::new(program);
+        command.args(args).env("SLURM_CONF", self.conf());
+        let output = command.output().expect("Slurm's command runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then_some(said)
+    }
+
     fn running_on(&self, node: &str) -> bool {
-        let output = Command::new("squeue")
-            .args(["--noheader", "--nodelist", node, "--states", "RUNNING"])
-            .env("SLURM_CONF", self.conf())
-            .output()
-            .expect("squeue runs");
-        !output.stdout.is_empty()
+        let args = ["--noheader", "--nodelist", node, "--states", "RUNNING"];
+        self.slurm("squeue", &args).is_some_and(|it| !it.is_empty())
+    }
+
+    /// Stops a running task and puts it back into the queue; whether there was one.
+    fn requeue_one(&self, dice: &mut Dice) -> bool {
+        let args = ["--noheader", "--states", "RUNNING", "--format", "%i"];
+        let begun = Instant::now();
+        let mut tasks = String::new();
+        while tasks.is_empty() && begun.elapsed() < Duration::from_secs(2) {
+            tasks = self.slurm("squeue", &args).unwrap_or_default();
+        }
+        let tasks: Vec<&str> = tasks.lines().collect();
+        if tasks.is_empty() {
+            return false;
+        }
+        sleep(Duration::from_millis(dice.roll(300)));
+        let task = tasks[dice.roll(tasks.len() as u64) as usize];
+        self.slurm("scontrol", &["requeue", task]).is_some()
+    }
+
+    /// Ends all jobs and waits until they are gone.
+    fn cancel_all(&self) {
+        let jobs = || self.slurm("squeue", &["--noheader", "--format", "%A"]);
+        wait_until("an empty queue", || {
+            let left = jobs().expect("the controller answers");
+            for job in left.lines() {
+                self.slurm("scancel", &[job]);
+            }
+            left.is_empty()
+        });
     }
 
     /// The daemon of a node, what watches its tasks, and the tasks: all gone at once, as when the power fails.
@@ -249,6 +284,9 @@ fn kill(mut child: Child) {
     child.wait().expect("the driver is there");
 }
 
+/// One cluster at a time: the ports of a second one are looked for before it has them.
+static ONE_CLUSTER: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_study_survives_the_death_of_a_node_and_of_its_driver() {
     if !is_installed() {
@@ -257,6 +295,7 @@ fn a_study_survives_the_death_of_a_node_and_of_its_driver() {
         );
         return;
     }
+    let _alone = ONE_CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = Scratch::new();
     scratch.put("twelve.toml", TWELVE);
     scratch.put("one.toml", ONE);
@@ -426,6 +465,77 @@ fn a_hunt_runs_on_the_cluster(cluster: &Cluster<'_>, scratch: &Scratch) {
         assert_eq!(row["ser"]["verdict"], "satisfied");
     }
     assert!(scratch.get("hunt/report.html").contains("SQLite"));
+}
+
+/// Twelve cells.
+const HUNT: &str = "name = 'A hunt'\ntxns = 3000\nsessions = 3\nseeds = 6\n[[database]]\nname = 'sqlite'\nisolation = ['serializable']\nworkload = ['rmw', 'mini']\n";
+
+#[test]
+fn a_hunt_whose_driver_is_killed_and_whose_tasks_are_requeued_has_every_row_and_no_false_one() {
+    if !is_installed() {
+        eprintln!("SKIPPED: kills and requeues on a Slurm cluster, because it is not installed");
+        return;
+    }
+    let _alone = ONE_CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let scratch = Scratch::new();
+    scratch.put("hunt.toml", HUNT);
+    let cluster = Cluster::up(&scratch);
+    let hunt = ["hunt", "hunt.toml", "--out", "out", "--on", "slurm"];
+    let hunt = [&hunt[..], &["--memory", "1G"]].concat();
+    let (mut n_killed, mut n_requeued, mut n_whole) = (0, 0, 0);
+    let (mut dice, most) = (Dice::new(), n_kills(3));
+    while n_killed < most || n_requeued < most {
+        let mut driver = cluster
+            .kingsnake(&hunt)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the driver runs");
+        sleep(Duration::from_millis(dice.roll(700)));
+        n_requeued += usize::from(cluster.requeue_one(&mut dice));
+        sleep(Duration::from_millis(dice.roll(500)));
+        let ended = driver.try_wait().expect("a child can be asked");
+        kill(driver);
+        match ended {
+            None => n_killed += 1,
+            // All rows are there, so it begins anew.
+            Some(status) => {
+                assert_eq!(status.code(), Some(0), "a whole hunt failed");
+                expect_whole_hunt(&scratch);
+                n_whole += 1;
+                cluster.cancel_all();
+                fs::remove_dir_all(scratch.path("out")).expect("it can be removed");
+            }
+        }
+    }
+    rows_of(&cluster, &scratch, &hunt, "out");
+    expect_whole_hunt(&scratch);
+    eprintln!(
+        "killed {n_killed} times, requeued {n_requeued} times, {n_whole} runs ended before that"
+    );
+    cluster.down();
+    cluster.expect_gone();
+}
+
+/// Expects one true row for each cell, its history, and nothing of an attempt.
+fn expect_whole_hunt(scratch: &Scratch) {
+    let text = scratch.get("out/rows.jsonl");
+    let rows = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a row is JSON"));
+    let rows: Vec<Value> = rows.collect();
+    let cells: BTreeSet<&str> = rows.iter().filter_map(|it| it["cell"].as_str()).collect();
+    assert_eq!((rows.len(), cells.len()), (12, 12), "{text}");
+    for row in &rows {
+        assert!(row["error"].is_null(), "{row}");
+        assert_eq!(row["ser"]["verdict"], "satisfied", "{row}");
+        let folder = row["folder"].as_str().expect("a folder");
+        let history = scratch.path(&format!("out/{folder}/history.jsonl"));
+        assert!(Path::new(&history).exists(), "{row}");
+    }
+    let left = fs::read_dir(scratch.path("out/cells")).expect("cells");
+    let left: Vec<_> = left.filter_map(|it| Some(it.ok()?.file_name())).collect();
+    assert_eq!(left.len(), 12, "an attempt was left: {left:?}");
 }
 
 #[test]

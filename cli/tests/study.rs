@@ -2,7 +2,7 @@
 
 mod run;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -217,6 +217,71 @@ fn shares_are_shares_in_the_words_as_in_the_figure() {
     assert!(said.stdout.contains("0 of 2 (0–66 %)"), "{}", said.stdout);
     let figure = std::fs::read_to_string(scratch.path("out/seeds.svg")).expect("a figure");
     assert!(figure.contains("0 %"), "{figure}");
+}
+
+/// Names that end a field, a quotation or a line, or that a spreadsheet takes for a formula.
+const HOSTILE: [&str; 9] = [
+    "a,b",
+    "say \"x\"",
+    "two\nlines",
+    "back\r\nagain",
+    "=1+1",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\",=cmd|' /C calc'!A0,\"",
+];
+
+/// The fields of a table by the names of its columns.
+fn table(path: &str) -> Vec<BTreeMap<String, String>> {
+    let mut table = csv::Reader::from_path(path).expect("a table");
+    let records = table.deserialize();
+    records.map(|it| it.expect("a whole record")).collect()
+}
+
+#[test]
+fn hostile_names_are_fields_of_the_table_as_they_are() {
+    let scratch = Scratch::new();
+    let values = Value::from(HOSTILE.to_vec()); // Quoted alike in TOML.
+    let study = format!(
+        "name = 's'\ntitle = 's'\ntimeout = 20\ncheck = ['--edges={{edges}}']\n[parameters]\nedges = 'e'\n[[workload]]\nname = 'w'\ngenerate = ['blindw-rw', '--txns', '9', '--keys', '9']\n[[experiment]]\nname = 'e'\ntitle = 'e'\n[[experiment.axis]]\nname = 'edges'\nparameter = 'edges'\nvalues = {values}\n"
+    );
+    let (file, out) = (scratch.put("s.toml", study), scratch.path("out"));
+    // No file has such a name, so that the reason tells it, too.
+    expect(2, &["ablate", &file, "--out", &out]);
+    let table = table(&scratch.path("out/rows.csv"));
+    let rows = lines(&scratch.path("out/rows.jsonl"));
+    assert_eq!((table.len(), rows.len()), (HOSTILE.len(), HOSTILE.len()));
+    for ((fields, row), name) in table.iter().zip(&rows).zip(HOSTILE) {
+        let row: Value = serde_json::from_str(row).expect("a row is JSON");
+        for column in ["cell", "history", "verdict", "reason", "command", "host"] {
+            assert_eq!(fields[column], row[column].as_str().unwrap_or(""), "{row}");
+        }
+        assert_eq!(fields["check"], format!("--edges={name}"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_history_with_a_hostile_name_is_a_field_of_the_annealing_table() {
+    let scratch = Scratch::new();
+    let name = "=1+\"1\",\n@b.jsonl";
+    let (history, out) = (scratch.path(name), scratch.path("anneal"));
+    let line = ["generate", "king-cobra-hw", "--txns", "60", "--keys", "30"];
+    expect(
+        0,
+        &[&line[..], &["--seed", "1", "--out", &history]].concat(),
+    );
+    let line = ["bench", "anneal", &history, "--session-order", "off"];
+    let rest = ["--no-version-order", "--device", "cpu", "--out", &out];
+    expect(0, &[line, rest].concat());
+    let table = table(&scratch.path("anneal/rows.csv"));
+    assert!(!table.is_empty());
+    for fields in table {
+        // A name is told on one line.
+        assert_eq!(fields["history"], name.replace('\n', "\\n"));
+        assert_eq!(fields.len(), 6);
+    }
 }
 
 #[test]

@@ -50,6 +50,15 @@ fn wrong(what: &str) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidValue, format!("{FILE}: {what}\n"))
 }
 
+/// Reads a file's text as a check does that only names a history; the command line that it makes, taken apart.
+#[cfg(test)]
+pub fn read(text: &str, command: &mut clap::Command) -> Result<ArgMatches, clap::Error> {
+    let check = command.find_subcommand("check").unwrap_or(command);
+    let words = words(text, check, |_| false).map_err(|error| wrong(&error))?;
+    let line = ["kingsnake", "check", "h"].map(OsString::from);
+    command.try_get_matches_from_mut(completed(&line, &words))
+}
+
 fn words(
     text: &str,
     check: &clap::Command,

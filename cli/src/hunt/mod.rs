@@ -99,7 +99,7 @@ impl Batch for Hunt<'_> {
         &self.items
     }
 
-    fn begin(&self) {
+    fn clear(&self) {
         cell::remove_attempts(self.directory);
     }
 

@@ -129,3 +129,25 @@ pub fn puzzle(scratch: &Scratch) -> String {
     kingsnake_datasets::write(&history, Format::Kingsnake, Path::new(&path)).expect("written");
     path
 }
+
+/// How often a command is killed: as `KINGSNAKE_KILLS` says, or this often.
+pub fn n_kills(few: usize) -> usize {
+    let typed = std::env::var("KINGSNAKE_KILLS").ok();
+    typed.map_or(few, |it| it.parse().expect("a number"))
+}
+
+/// Numbers that look random; the seed is the process's, so that every run kills at other moments.
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new() -> Self {
+        Dice(u64::from(std::process::id()) | 1)
+    }
+
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}

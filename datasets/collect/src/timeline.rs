@@ -21,7 +21,7 @@ pub struct CollectTimeline {
 impl CollectTimeline {
     pub(crate) fn new(txns: &[Txn], events: &[Value]) -> Self {
         let when = |txn: &Txn| txn.commit.unwrap_or(txn.begin);
-        let end = txns.iter().map(when).max().unwrap_or(0) + 1;
+        let end = txns.iter().map(when).max().unwrap_or(0).saturating_add(1);
         let span = (end / N_SPANS as i64).max(1);
         let mut spans = vec![[0; 2]; N_SPANS + 1];
         for txn in txns {

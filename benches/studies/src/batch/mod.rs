@@ -46,8 +46,9 @@ impl Item {
 pub trait Batch: Sync {
     /// The cells, in the order in which they are told.
     fn items(&self) -> &[Item];
-    /// Called when this process alone holds the directory, before the first cell runs here.
-    fn begin(&self) {}
+    /// Removes what killed cells left. Called by the process that holds the directory, before the first cell runs here and after the
+    /// last one has come back from elsewhere.
+    fn clear(&self) {}
     /// Runs one to its row, a JSON object; `None` if it was stopped, so that it has to run again.
     fn run(&self, item: &Item, stop: &AtomicBool) -> std::result::Result<Option<Value>, String>;
     /// The row of a cell that never came back.
@@ -125,7 +126,7 @@ pub fn batch(
         }
         Mode::Slurm(cluster) => runner.run_on_slurm(cluster, &mut rows, stop, listener)?,
         _ => {
-            batch.begin();
+            batch.clear();
             runner.run_here(waiting, &mut rows, stop, listener)?;
         }
     }
@@ -329,6 +330,7 @@ impl<'a> Runner<'a> {
                         self.tell_row(&row, listener)?;
                     }
                 }
+                self.batch.clear();
             }
         }
         tell(listener, StudyEvent::End)
