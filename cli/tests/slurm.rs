@@ -508,6 +508,9 @@ fn a_hunt_whose_driver_is_killed_and_whose_tasks_are_requeued_has_every_row_and_
             }
         }
     }
+    // A requeued task removes its attempt; one whose node died leaves it.
+    let left = scratch.path("out/cells/a-cell.1.0.attempt");
+    fs::create_dir_all(left).expect("a directory");
     rows_of(&cluster, &scratch, &hunt, "out");
     expect_whole_hunt(&scratch);
     eprintln!(
