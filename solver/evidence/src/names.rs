@@ -115,7 +115,8 @@ impl<'h> NameReader<'h> {
             .ok_or_else(|| wrong(format!("the history has no key {name}")))
     }
 
-    /// What `to` read of `from` by this name. A delete's name may be a value's too, so one that both have is preferred.
+    /// What `to` read of `from` by this name. A delete's name may be a value's too, so one that both have is preferred,
+    /// and then the last, which is what others saw.
     pub(crate) fn read_value(
         &self,
         key: KeyId,
@@ -137,7 +138,7 @@ impl<'h> NameReader<'h> {
             let reads = |op: &Op| matches!(op, Op::Read { value: it, .. } if it == *value);
             history.ops(to).iter().any(reads)
         };
-        let found = written.iter().find(is_read).or(written.first());
+        let found = written.iter().find(is_read).or(written.last());
         found.copied().ok_or_else(|| {
             let (txn, key) = (history.txn_name(from), history.key_name(key));
             wrong(format!(
