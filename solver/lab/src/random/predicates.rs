@@ -129,10 +129,13 @@ impl Store<'_> {
         } else {
             self.rng.below(txn + 1)
         };
+        // Commits out of the order of the file; drawn aside, so that the rest of a seed's history stays as it was.
+        let is_late = self.rng.clone().chance(self.wrong.orders);
+        let late = if is_late { 15 } else { 0 };
         self.builder.stamps(Stamps {
             xid: Some(self.xids[txn]),
             start_ts: Some(10 * base as i64),
-            commit_ts: (!is_aborted).then_some(10 * (txn as i64 + 1)),
+            commit_ts: (!is_aborted).then_some(10 * (txn as i64 + 1) + late),
         });
         self.own.fill(None);
         for _ in 0..self.rng.between(1, 4) {

@@ -14,7 +14,7 @@ use super::lists::{ListReads, read_list, shows_same};
 use super::numbering::{Numbering, Read, session_ranges};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
-use super::unreturned::UnreturnedQuery;
+use super::unreturned::{LookedAt, UnreturnedQuery};
 use super::versions::{Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
@@ -180,6 +180,7 @@ pub(super) struct Walk<'h> {
     /// Then the queries, and the keys that the transaction under way touches anywhere.
     pub(super) asked: Vec<UnreturnedQuery>,
     pub(super) touched: Vec<KeyId>,
+    pub(super) looked_at: LookedAt,
     pub(super) program: Vec<ProgramRead>,
     /// Where there are conditions: the statements of these reads, those of the transaction under way, and the condition under way.
     pub(super) statement: Vec<u32>,
@@ -240,6 +241,7 @@ impl<'h> Walk<'h> {
             in_doubt: &[],
             asked: Vec::new(),
             touched: Vec::new(),
+            looked_at: LookedAt::default(),
             program: Vec::new(),
             statement: Vec::new(),
             statements: Statements::default(),
@@ -270,7 +272,7 @@ impl<'h> Walk<'h> {
         let history = self.history;
         self.node = node;
         if self.keep_queries {
-            self.find_touched(txn);
+            self.find_touched(node, txn);
         }
         if self.matching.is_some() && self.keep_reads {
             self.statements = history.statements(txn);

@@ -13,7 +13,7 @@ use super::candidates::Uncertain;
 use super::gaps::between;
 use super::reads::Walk;
 use super::versions::{Node, VersionId};
-use crate::model::{History, KeyId, Op, RangeId, TxnId};
+use crate::model::{Act, History, KeyId, Op, RangeId, TxnId};
 
 /// A delete of a key.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,12 @@ pub struct Unreturned {
     pub(super) deletes: FxHashMap<KeyId, Vec<Deleted>>,
     /// By reader and operation.
     pub(super) asked: Vec<UnreturnedQuery>,
+    /// The deleted keys that conditions of a transaction with queries look at.
+    pub(super) looked_at: LookedAt,
 }
+
+/// Keys that conditions of transactions look at.
+pub(super) type LookedAt = FxHashMap<Node, Vec<KeyId>>;
 
 impl Unreturned {
     /// Whether nothing is left out.
@@ -79,9 +84,11 @@ impl Resolved {
         &self.unreturned
     }
 
-    /// The keys that a transaction reads, writes or was returned, sorted.
+    /// The keys that a transaction reads, writes or was returned, and deleted ones that its conditions look at, sorted.
     pub fn touched(&self, history: &History, node: Node) -> Vec<KeyId> {
-        touched(history, history.ops(self.txn(node)))
+        let looked_at = self.unreturned.looked_at.get(&node);
+        let looked_at = looked_at.map_or(&[][..], Vec::as_slice);
+        touched(history, history.ops(self.txn(node)), looked_at)
     }
 
     /// Whether the queries of a transaction found a key absent, and nothing else that it does is about the key.
@@ -124,15 +131,32 @@ impl Resolved {
 }
 
 impl Walk<'_> {
-    /// Finds the deleted keys that a transaction with queries touches anywhere.
-    pub(super) fn find_touched(&mut self, txn: TxnId) {
+    /// Finds the deleted keys that a transaction with queries touches anywhere. What a condition and a query say of one key is about one
+    /// read, so such a key is none of those that stay queries.
+    pub(super) fn find_touched(&mut self, node: Node, txn: TxnId) {
         self.touched.clear();
         let ops = self.history.ops(txn);
         if ops.iter().any(|op| matches!(op, Op::Range { .. })) {
-            self.touched = touched(self.history, ops);
+            let looked_at = self.looked_at_by(txn);
+            self.touched = touched(self.history, ops, &looked_at);
             let is_deleted = |key: &KeyId| self.absences.is_deleted(*key);
             self.touched.retain(is_deleted);
+            if !looked_at.is_empty() {
+                self.looked_at.insert(node, looked_at);
+            }
         }
+    }
+
+    /// The deleted keys that the conditions of a transaction choose from, apart from aggregates.
+    fn looked_at_by(&self, txn: TxnId) -> Vec<KeyId> {
+        let Some(matching) = self.matching else {
+            return Vec::new();
+        };
+        let conditions = self.history.predicates(txn);
+        let conditions = conditions.filter(|it| !matches!(it.act, Act::Aggregate { .. }));
+        let keys = conditions.flat_map(|it| matching.of_query(it.query));
+        let keys = keys.map(|it| it.0);
+        keys.filter(|&key| self.absences.is_deleted(key)).collect()
     }
 
     /// What stays queries.
@@ -153,13 +177,14 @@ impl Walk<'_> {
             keys: keys.to_vec(),
             deletes: deletes.collect(),
             asked: std::mem::take(&mut self.asked),
+            looked_at: std::mem::take(&mut self.looked_at),
         }
     }
 }
 
-/// The keys that a transaction reads, writes or was returned, sorted.
-fn touched(history: &History, ops: &[Op]) -> Vec<KeyId> {
-    let mut keys: Vec<KeyId> = Vec::new();
+/// The keys that a transaction reads, writes or was returned, and these, sorted.
+fn touched(history: &History, ops: &[Op], looked_at: &[KeyId]) -> Vec<KeyId> {
+    let mut keys: Vec<KeyId> = looked_at.to_vec();
     for op in ops {
         match *op {
             Op::Range { range } => {
