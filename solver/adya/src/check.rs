@@ -20,11 +20,11 @@ use crate::reads::item_edges;
 use crate::rules::{ExactRules, Rules};
 use crate::snapshot::Snapshots;
 use crate::sweep::doubtful;
-use crate::versions::{NOBODY, Versions};
+use crate::versions::{NOBODY, Versions, duplicate_writes};
 use crate::windows::Windows;
 
 /// How large a certificate was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedStats {
     /// How many transactions count.
     pub n_counted: usize,
@@ -41,7 +41,12 @@ pub type PlAnswer = (Verdict, RecordedStats);
 ///
 /// The order of the commits is nearly always the answer, so it is checked again while the answer is found.
 pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlAnswer, AdyaError> {
-    let versions = Versions::new(history)?;
+    let versions = match Versions::new(history) {
+        Err(AdyaError::DuplicateValue { .. }) if !duplicate_writes(history).is_empty() => {
+            return duplicated(history, level, budget);
+        }
+        versions => versions?,
+    };
     budget.check()?;
     let guess = guess(history, &versions, level);
     let order = guess.as_deref().map(|order| kept(&versions, order));
@@ -78,6 +83,18 @@ pub fn check(history: &History, level: PlLevel, budget: &Budget) -> Result<PlAns
     match held {
         Ok(()) => Ok(answer),
         Err(why) => Err(AdyaError::Uncertified { answer: word, why }),
+    }
+}
+
+/// The answer where two committed versions of a key have one value. No level can be judged: reads cannot tell the versions apart.
+fn duplicated(history: &History, level: PlLevel, budget: &Budget) -> Result<PlAnswer, AdyaError> {
+    let why = Counterexample::Recorded(Refutation::Findings(duplicate_writes(history)));
+    match refute(history, &Promise::Recorded(level), &why, budget) {
+        Ok(()) => Ok((Verdict::Violated(why), RecordedStats::default())),
+        Err(why) => Err(AdyaError::Uncertified {
+            answer: "violated",
+            why,
+        }),
     }
 }
 

@@ -10,7 +10,7 @@ pub enum AdyaError {
     /// The order of some versions is not known.
     #[error(
         "the version order of key {key} is not complete: it lacks {n} of {of} versions, such as {value} of transaction {txn}; \
-         give {{\"version_order\":{{\"key\":…,\"values\":[…]}}}} with every committed value, or use lists that are read at the end"
+         give {{\"version_order\":{{\"key\":…,\"values\":[…]}}}} with every committed value, commit_ts for every transaction that writes the key (no two equal), or lists that are read at the end"
     )]
     Partial {
         /// The key.
@@ -24,9 +24,9 @@ pub enum AdyaError {
         /// Its writer.
         txn: String,
     },
-    /// Two writes have one value.
+    /// Two writes have one value, and one of them did not commit: a read of it could be of either.
     #[error(
-        "transactions {first} and {second} both wrote {value} to key {key}; a certificate needs versions that can be told apart"
+        "transactions {first} and {second}, of which one did not commit, both wrote {value} to key {key}; a certificate needs versions that can be told apart"
     )]
     DuplicateValue {
         /// The key.

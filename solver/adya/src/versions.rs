@@ -218,7 +218,8 @@ impl Versions {
             .collect()
     }
 
-    /// Makes sure that every version has its place. One that nobody saw of a list comes last, if it is the only one.
+    /// Makes sure that every version has its place. Where no order is given, the commit timestamps of the writers give it; appends
+    /// that nobody saw come after those that a list shows.
     fn complete(
         &self,
         history: &History,
@@ -237,8 +238,10 @@ impl Versions {
             let missing = written.iter().copied();
             missing.filter(|value| !listed.contains(value)).collect()
         };
-        if missing.len() == 1 && (ordered.is_empty() || is_list) {
-            ordered.push(missing[0]);
+        if (ordered.is_empty() || is_list)
+            && let Some(stamped) = self.by_commit_ts(history, &missing)
+        {
+            ordered.extend(stamped);
             return Ok(());
         }
         let Some(&value) = missing.first() else {
@@ -251,6 +254,21 @@ impl Versions {
             value: history.value_name(value),
             txn: history.txn_name(TxnId(self.writer[value.index()])),
         })
+    }
+
+    /// Versions in the order of their writers' `commit_ts`, where all differ; one version needs none.
+    fn by_commit_ts(&self, history: &History, versions: &[ValueId]) -> Option<Vec<ValueId>> {
+        if versions.len() <= 1 {
+            return Some(versions.to_vec());
+        }
+        let stamped = versions.iter().map(|&value| {
+            let writer = TxnId(self.writer[value.index()]);
+            Some((history.stamps(writer).commit_ts?, value))
+        });
+        let mut stamped: Vec<(i64, ValueId)> = stamped.collect::<Option<_>>()?;
+        stamped.sort_unstable_by_key(|it| it.0);
+        let is_order = stamped.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        is_order.then(|| stamped.into_iter().map(|it| it.1).collect())
     }
 
     fn elements_of(&self, history: &History, key: KeyId, ordered: &[ValueId]) -> Vec<ValueId> {
@@ -271,6 +289,34 @@ pub(crate) fn place_of_write(history: &History, txn: TxnId, value: ValueId) -> u
     let mut ops = history.ops(txn).iter();
     let is = |op: &Op| matches!(*op, Op::Write { value: it, .. } | Op::Append { value: it, .. } if it == value);
     ops.position(is).unwrap_or(0)
+}
+
+/// Values that two committed writes gave to one key (Emme's duplicate write).
+pub(crate) fn duplicate_writes(history: &History) -> Vec<Finding> {
+    let mut first: FxHashMap<ValueId, (TxnId, usize)> = FxHashMap::default();
+    let mut found = Vec::new();
+    for txn in history.txns() {
+        if history.status(txn) != Status::Committed {
+            continue;
+        }
+        for (op, it) in history.ops(txn).iter().enumerate() {
+            let (Op::Write { key, value } | Op::Append { key, value }) = *it else {
+                continue;
+            };
+            if let Some(&other) = first.get(&value) {
+                found.push(Finding {
+                    anomaly: LocalAnomaly::DuplicateWrite,
+                    txn,
+                    op,
+                    key,
+                    other: Some(other),
+                });
+            } else {
+                first.insert(value, (txn, op));
+            }
+        }
+    }
+    found
 }
 
 fn attribute(

@@ -173,7 +173,8 @@ impl Scene<'_> {
             }
             LocalAnomaly::AbortedVersion
             | LocalAnomaly::ScatteredAppends
-            | LocalAnomaly::CyclicVersions => false,
+            | LocalAnomaly::CyclicVersions
+            | LocalAnomaly::DuplicateWrite => false,
             LocalAnomaly::MissingRow => match (op, self.sight(op, key)) {
                 (
                     Op::Range { .. },

@@ -141,7 +141,7 @@ pub struct Finding {
 /// The anomalies that need no cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LocalAnomaly {
-    /// A value that nobody wrote was read.
+    /// A value that was never written was read.
     ThinAirRead,
     /// A value that an aborted transaction wrote was read (Adya's G1a).
     AbortedRead,
@@ -169,11 +169,13 @@ pub enum LocalAnomaly {
     ScatteredAppends,
     /// The initial state was read though, by an assumption about keys, another transaction had a version of the key before.
     CyclicVersions,
+    /// Two committed versions of a key have one value (Emme's duplicate write): on recorded versions only.
+    DuplicateWrite,
 }
 
 impl LocalAnomaly {
     /// Every one of them.
-    pub const ALL: [LocalAnomaly; 14] = [
+    pub const ALL: [LocalAnomaly; 15] = [
         LocalAnomaly::ThinAirRead,
         LocalAnomaly::AbortedRead,
         LocalAnomaly::IntermediateRead,
@@ -188,6 +190,7 @@ impl LocalAnomaly {
         LocalAnomaly::MissingRow,
         LocalAnomaly::ScatteredAppends,
         LocalAnomaly::CyclicVersions,
+        LocalAnomaly::DuplicateWrite,
     ];
 }
 

@@ -73,18 +73,17 @@ fn versions(history: &History) -> Vec<Vec<(Option<TxnId>, Option<ValueId>)>> {
             .filter_map(|txn| Some((txn, last_write(history, txn, key, usize::MAX)?)))
             .collect();
         let order = history.version_orders().iter().find(|it| it.key == key);
-        match order {
-            Some(order) => {
-                for value in &order.values {
-                    let found = installed.iter().find(|it| it.1 == *value);
-                    list.extend(found.map(|&(txn, value)| (Some(txn), Some(value))));
-                }
+        if let Some(order) = order {
+            for value in &order.values {
+                let found = installed.iter().find(|it| it.1 == *value);
+                list.extend(found.map(|&(txn, value)| (Some(txn), Some(value))));
             }
-            None => list.extend(
-                installed
-                    .iter()
-                    .map(|&(txn, value)| (Some(txn), Some(value))),
-            ),
+        } else {
+            // Emme 5.1 and 5.2: ascending timestamps.
+            let mut installed = installed;
+            installed.sort_by_key(|it| history.stamps(it.0).commit_ts);
+            let versions = installed.into_iter();
+            list.extend(versions.map(|(txn, value)| (Some(txn), Some(value))));
         }
         all.push(list);
     }

@@ -20,8 +20,10 @@ pub fn definition(spec: Spec) -> String {
         Model::Pc => {
             "each transaction reads from the snapshot at its begin, and commits have one order for all"
         }
-        Model::Cc => "whoever sees a write sees also everything that happened before it",
-        Model::Ra => "whoever sees a write of a transaction sees all of that transaction's writes",
+        Model::Cc => "a transaction that sees a write also sees everything that happened before it",
+        Model::Ra => {
+            "a transaction that sees a write of another sees all writes of that transaction"
+        }
         Model::RcSo | Model::Rc => {
             "reads return committed values only, and within a transaction they never go back"
         }

@@ -175,6 +175,7 @@ pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
         | LocalAnomaly::NonRepeatableRead
         | LocalAnomaly::InternalInconsistency => "internal",
         LocalAnomaly::DuplicateElements => "duplicate-elements",
+        LocalAnomaly::DuplicateWrite => "duplicate-write",
         LocalAnomaly::IncompatibleOrder => "incompatible-order",
         LocalAnomaly::ScatteredAppends | LocalAnomaly::CyclicVersions => "cyclic-versions",
         LocalAnomaly::MissingRow => "predicate-read-miss",

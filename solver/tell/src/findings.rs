@@ -34,7 +34,7 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
         }
     };
     match finding.anomaly {
-        LocalAnomaly::ThinAirRead => format!("{who} {}, which nobody wrote.", did_one()),
+        LocalAnomaly::ThinAirRead => format!("{who} {}, which was never written.", did_one()),
         LocalAnomaly::AbortedRead => {
             let did = did_one();
             format!("{who} {did}, but {other}, which {other_did}, aborted.")
@@ -89,6 +89,9 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
             format!(
                 "{who} {did} and more, but the version order puts what {other} did ({other_did}) between."
             )
+        }
+        LocalAnomaly::DuplicateWrite => {
+            format!("{who} {did}, and {other} {other_did}: the versions cannot be told apart.")
         }
         LocalAnomaly::CyclicVersions => {
             let why = words.later(finding.txn, finding.other.map(|it| it.0));

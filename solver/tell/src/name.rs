@@ -17,21 +17,21 @@ const PHANTOM: &str = "phantom";
 const IMPOSSIBLE_READ: AnomalyName = AnomalyName {
     short: "impossible read",
     adya: None,
-    about: "A transaction saw of a row what no version of it, and no state before any transaction, can have shown.",
+    about: "A transaction saw a row in a state that no version of it, and no initial state, explains.",
 };
 
 /// An aggregate whose result no versions give.
 const IMPOSSIBLE_RESULT: AnomalyName = AnomalyName {
     short: "impossible result",
     adya: None,
-    about: "A transaction was given the result of an aggregate that no versions of the rows, read together, can have given.",
+    about: "An aggregate returned a result that no combination of versions of its rows explains.",
 };
 
 /// A row that a transaction found by one question and not by another.
 const FLEETING_ROW: AnomalyName = AnomalyName {
     short: PHANTOM,
     adya: None,
-    about: "A transaction met a row by one question and not by another that it satisfies: the row came, went or changed between the two.",
+    about: "One query of a transaction returned a row, and another query that the row satisfies did not: the row changed between the two.",
 };
 
 /// What an anomaly is called.
@@ -83,7 +83,7 @@ pub fn name_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexampl
         Counterexample::Stuck(_) => AnomalyName {
             short: "no linearization",
             adya: None,
-            about: "Whatever order the operations on a register took effect in, one of them cannot have seen what it saw.",
+            about: "No order of the operations on a register explains every observed result.",
         },
     }
 }
@@ -517,7 +517,11 @@ fn cycle_name(class: &str, suffix: &str) -> AnomalyName {
 /// The names of the anomalies that need no cycle.
 pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
     let (short, adya, about) = match anomaly {
-        LocalAnomaly::ThinAirRead => ("thin-air read", None, "A value was read that nobody wrote."),
+        LocalAnomaly::ThinAirRead => (
+            "thin-air read",
+            None,
+            "A transaction read a value that was never written.",
+        ),
         LocalAnomaly::AbortedRead => (
             "aborted read",
             Some("G1a"),
@@ -571,12 +575,17 @@ pub fn local_name(anomaly: LocalAnomaly) -> AnomalyName {
         LocalAnomaly::MissingRow => (
             "missing row",
             None,
-            "A range query did not return a row that nobody had deleted.",
+            "A range query did not return a row that no transaction had deleted.",
         ),
         LocalAnomaly::CyclicVersions => (
             "cyclic versions",
             None,
             "What is assumed of the order of a key's versions contradicts what its readers found.",
+        ),
+        LocalAnomaly::DuplicateWrite => (
+            "duplicate write",
+            None,
+            "Two committed writes gave one key the same value, so its versions cannot be told apart.",
         ),
         LocalAnomaly::ScatteredAppends => (
             "scattered appends",

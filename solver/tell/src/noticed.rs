@@ -62,7 +62,7 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
     let other = other.unwrap_or_else(|| "another transaction".to_owned());
     match finding.anomaly {
         LocalAnomaly::ThinAirRead => {
-            format!("{who} acted on a value of {key} that nobody in this log wrote.")
+            format!("{who} acted on a value of {key} that no transaction in this log wrote.")
         }
         LocalAnomaly::AbortedRead | LocalAnomaly::AbortedVersion => {
             format!(
@@ -103,7 +103,10 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
             )
         }
         LocalAnomaly::MissingRow => {
-            format!("{who} did not find the row {key}, although nobody had deleted it.")
+            format!("{who} did not find the row {key}, although no transaction had deleted it.")
+        }
+        LocalAnomaly::DuplicateWrite => {
+            format!("A reader of {key} cannot tell the version of {who} from that of {other}.")
         }
         LocalAnomaly::ScatteredAppends => {
             format!("The appends of one transaction to {key} did not stay together.")
@@ -191,8 +194,8 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
             keys.sort_unstable();
             keys.dedup();
             format!(
-                "{all} each acted on a state that the other was about to change. A rule over {} can be broken now, \
-                 although each of them kept it.",
+                "{all} each acted on a state that the other was about to change. An invariant over {} may now be broken, \
+                 although each transaction preserved it.",
                 keys.join(" and ")
             )
         }

@@ -415,7 +415,9 @@ impl<'h> RecordedWords<'h> {
         let (txn, key) = (self.txn(found.txn), self.key(found.key));
         let other = found.other.map_or("nobody".to_owned(), |it| self.txn(it.0));
         match found.anomaly {
-            LocalAnomaly::ThinAirRead => format!("{txn} read a value of {key} that nobody wrote."),
+            LocalAnomaly::ThinAirRead => {
+                format!("{txn} read a value of {key} that was never written.")
+            }
             LocalAnomaly::AbortedRead => {
                 format!("{txn} read a value of {key} that {other} wrote, which aborted.")
             }
@@ -427,6 +429,16 @@ impl<'h> RecordedWords<'h> {
             }
             LocalAnomaly::IncompatibleOrder => {
                 format!("{txn} read a list of {key} that does not fit the version order.")
+            }
+            LocalAnomaly::DuplicateWrite if found.other.is_some_and(|it| it.0 == found.txn) => {
+                format!(
+                    "{txn} wrote one value to {key} twice, so its versions cannot be told apart."
+                )
+            }
+            LocalAnomaly::DuplicateWrite => {
+                format!(
+                    "{other} and {txn} wrote the same value to {key}, so its versions cannot be told apart."
+                )
             }
             other => format!("{txn} read {key} wrongly: {}.", local_name(other).short),
         }

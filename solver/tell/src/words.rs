@@ -442,9 +442,7 @@ impl<'h> Words<'h> {
             Some(1) => format!("{a} read {from} and overwrote it with {one}"),
             _ => format!("{a}'s {one} was made from {from} by read-modify-writes"),
         };
-        format!(
-            "{how}. Nothing can come between. {b}'s {two} was made from {from} too, so it is later"
-        )
+        format!("{how}. {b}'s {two} was also made from {from}, so it must come after {a}'s write")
     }
 
     /// Which order or list shows one version before another.

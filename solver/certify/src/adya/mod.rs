@@ -7,7 +7,7 @@ mod window;
 use kingsnake_history::adya::{
     AdyaStep, Dependency, DependencyReason, Difference, Mismatch, Phenomenon, PlLevel, Refutation,
 };
-use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
+use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
 
 use crate::Refusal;
@@ -27,6 +27,12 @@ pub fn check_refutation(
 }
 
 fn refute(history: &History, level: PlLevel, refutation: &Refutation) -> Result<(), String> {
+    if let Refutation::Findings(found) = refutation
+        && let [first, ..] = &found[..]
+        && first.anomaly == LocalAnomaly::DuplicateWrite
+    {
+        return found.iter().try_for_each(|it| duplicate(history, it));
+    }
     let reading = Reading::new(history)?;
     match refutation {
         Refutation::Findings(found) if level.forbids_g1() && !found.is_empty() => {
@@ -39,6 +45,28 @@ fn refute(history: &History, level: PlLevel, refutation: &Refutation) -> Result<
         Refutation::Findings(_) | Refutation::Mismatches(_) | Refutation::Order { .. } => {
             Err("the level does not forbid it, or there is nothing".to_owned())
         }
+    }
+}
+
+/// Two committed transactions, or one twice, gave a key the same value. That breaks every level.
+fn duplicate(history: &History, found: &Finding) -> Result<(), String> {
+    let written = |(txn, op): (TxnId, usize)| {
+        let is_committed =
+            txn.index() < history.n_txns() && history.status(txn) == Status::Committed;
+        match history.ops(txn).get(op).filter(|_| is_committed) {
+            Some(&(Op::Write { key, value } | Op::Append { key, value })) => Some((key, value)),
+            _ => None,
+        }
+    };
+    let one = (found.txn, found.op);
+    let other = found.other.filter(|other| *other != one);
+    let is_there = found.anomaly == LocalAnomaly::DuplicateWrite
+        && written(one).is_some_and(|it| it.0 == found.key)
+        && other.is_some_and(|other| written(other) == written(one));
+    if is_there {
+        Ok(())
+    } else {
+        Err("no two committed writes have one value".to_owned())
     }
 }
 

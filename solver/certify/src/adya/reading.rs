@@ -58,7 +58,7 @@ impl<'h> Reading<'h> {
             lacks_times: false,
             is_sorted: Vec::new(),
         };
-        reading.order();
+        reading.order()?;
         for key in (0..history.n_keys() as u32).map(KeyId) {
             if let Some(table) = history.table_of(key) {
                 reading.tables[table as usize].push(key);
@@ -77,7 +77,7 @@ impl<'h> Reading<'h> {
         Ok(reading)
     }
 
-    fn order(&mut self) {
+    fn order(&mut self) -> Result<(), String> {
         let history = self.history;
         let finals = self.finals();
         let mut is_final = vec![false; history.n_values()];
@@ -115,9 +115,24 @@ impl<'h> Reading<'h> {
                 }
             }
         }
-        for value in finals.into_iter().filter(|it| is_final[it.index()]) {
-            let version = (Some(TxnId(self.writer[value.index()])), Some(value));
-            self.versions[history.value_key(value).index()].push(version);
+        // What nothing shows comes last, by the times of the commits where there are several.
+        let rest = finals.into_iter().filter(|it| is_final[it.index()]);
+        let rest = rest.map(|value| {
+            let writer = TxnId(self.writer[value.index()]);
+            let key = history.value_key(value).index();
+            (key, history.stamps(writer).commit_ts, writer, value)
+        });
+        let mut rest: Vec<_> = rest.collect();
+        rest.sort_by_key(|it| (it.0, it.1));
+        let same_key = |pair: &[_]| {
+            let (one, two): (&(usize, Option<i64>, TxnId, ValueId), _) = (&pair[0], &pair[1]);
+            one.0 == two.0 && (one.1.is_none() || one.1 == two.1)
+        };
+        if rest.windows(2).any(same_key) {
+            return Err("the order of some versions is not known".to_owned());
+        }
+        for (key, _, writer, value) in rest {
+            self.versions[key].push((Some(writer), Some(value)));
         }
         for list in &self.versions {
             for (at, version) in list.iter().enumerate().skip(1) {
@@ -126,6 +141,7 @@ impl<'h> Reading<'h> {
                 }
             }
         }
+        Ok(())
     }
 
     /// The last value of each counted transaction for each key.
@@ -244,7 +260,7 @@ impl<'h> Reading<'h> {
         }
         match (self.writer(value), self.place(value)) {
             (None, _) if self.history.is_initial(value) => Ok(Some(0)),
-            (None, _) => Err("nobody wrote it".to_owned()),
+            (None, _) => Err("it was never written".to_owned()),
             (Some(writer), _) if writer == txn => Err("it writes it only later".to_owned()),
             (Some(_), None) => Err("it is no committed version".to_owned()),
             (Some(_), Some(place)) => Ok(Some(place)),

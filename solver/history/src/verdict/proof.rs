@@ -46,9 +46,9 @@ pub enum Proof {
     },
 }
 
-/// What a choice comes to, from what its cases come to.
+/// Folds the cases of a choice.
 type OfChoice<'a, T> = dyn FnMut(TxnId, Option<usize>, KeyId, Vec<(Option<TxnId>, T)>) -> T + 'a;
-/// What an aggregate comes to, from what the versions come to that cannot have been read.
+/// Folds an aggregate over the versions that it cannot have read.
 type OfAggregate<'a, T> = dyn FnMut(TxnId, usize, Vec<(KeyId, Option<TxnId>, T)>) -> T + 'a;
 
 /// That a transaction read a key from another; `None` is the initial state.
