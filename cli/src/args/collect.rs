@@ -1,4 +1,4 @@
-//! What was typed for `kingsnake collect`.
+//! Options of `kingsnake collect`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use kingsnake_collect::{ADAPTERS, LOADS, OrderBy, ServerFault};
+use kingsnake_collect::{ADAPTERS, LOADS, OrderBy, ReadsAt, ServerFault};
 
 use super::cells::CellArgs;
 use super::values::{bytes, seconds};
@@ -15,14 +15,14 @@ use super::values::{bytes, seconds};
 #[derive(Clone, Debug, Args)]
 #[command(after_help = tables())]
 pub struct CollectArgs {
-    /// The database; the list is below.
+    /// The database; see the list below.
     #[arg(value_name = "DATABASE", required_unless_present = "merge")]
     pub database: Option<String>,
-    /// Merge the journals that a collector left in this directory when it was killed.
+    /// Merge the journals that a killed collector left in this directory.
     #[arg(long, value_name = "DIR", exclusive = true)]
     pub merge: Option<PathBuf>,
-    /// Where the server is; several nodes of a cluster with commas between. For an embedded database a file. env:NAME is the
-    /// address in a variable of the environment, and @FILE the one in a file's first line, so that no password is in the command.
+    /// The address of the server; separate the nodes of a cluster by commas. For an embedded database a file. env:NAME takes the
+    /// address from an environment variable, and @FILE from a file's first line, so that no password is in the command.
     #[arg(
         long,
         value_name = "URL,…",
@@ -30,61 +30,68 @@ pub struct CollectArgs {
         conflicts_with = "start"
     )]
     pub url: Vec<String>,
-    /// Run a private server of the installed packages, and remove it afterwards.
+    /// Start a private server from the installed packages, and remove it afterwards.
     #[arg(long)]
     pub start: bool,
-    /// Run this many nodes of a private cluster.
+    /// Number of nodes of a private cluster.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "start", value_parser = clap::value_parser!(u8).range(1..=7))]
     pub nodes: u8,
-    /// The isolation level to ask for; the database's first in the list below unless given.
+    /// Run this program as the private server, in place of the installed one; what else it needs lies beside it.
+    #[arg(long, value_name = "PATH", requires = "start")]
+    pub binary: Option<PathBuf>,
+    /// Role of the nodes that run transactions that only read, in a cluster of a primary and standbys; every other client only
+    /// reads [default: any].
+    #[arg(long, value_name = "ROLE", value_parser = roles())]
+    pub reads: Option<ReadsAt>,
+    /// The isolation level to request [default: the database's first in the list below].
     #[arg(long, value_name = "LEVEL")]
     pub isolation: Option<String>,
-    /// What the clients do: one of the list below, or a file.
+    /// The workload: a name from the list below, or a file.
     #[arg(long, default_value = "mini", value_name = "WORKLOAD|FILE")]
     pub workload: String,
-    /// Clients, each with a connection of its own.
+    /// Number of clients, each with its own connection.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub sessions: u16,
-    /// Transactions to run, those that abort included.
+    /// Number of transactions to run, including those that abort.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub txns: u64,
-    /// Stop after this many seconds even if transactions are left.
+    /// Stop after this many seconds even if transactions remain.
     #[arg(long, value_parser = seconds)]
     pub seconds: Option<Duration>,
-    /// Keys; the workload's own number unless given.
+    /// Number of keys [default: by the workload].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub keys: Option<u32>,
-    /// Operations a transaction, for workloads that leave the choice.
+    /// Operations per transaction, for workloads that do not fix it.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub ops: Option<u32>,
-    /// Let clients rest this many seconds between two operations, so that transactions overlap more.
+    /// Pause of a client between two operations, in seconds, so that transactions overlap more.
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     pub think: Duration,
-    /// Try an aborted transaction again this often, each time as a new transaction.
+    /// Retry an aborted transaction up to this many times, each time as a new transaction.
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub retries: u32,
-    /// The seed of what the clients do; how they interleave is up to the machine.
+    /// The seed of the workload; the interleaving depends on the machine.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// How the versions of a key are put in order; the database's first in the list below unless given.
+    /// Where the version order of a key comes from [default: the database's first in the list below].
     #[arg(long, value_name = "HOW", value_parser = orders())]
     pub version_order: Option<OrderBy>,
-    /// A setting of the database in place of the adapter's own; the list is below.
+    /// Override a setting of the adapter; see the list below.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// What goes wrong meanwhile: kill, backend, pause (of servers that --start made), cut, delay, half-close (of connections).
+    /// Faults to inject: kill, backend, pause (servers that --start made), cut, delay, half-close (connections).
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',', value_parser = faults())]
     pub fault: Vec<ServerFault>,
     /// Seconds between two faults.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub every: Duration,
-    /// Where journals and the history go.
+    /// Output directory for the journals and the history.
     #[arg(long, value_name = "DIR", required_unless_present_any = ["merge", "self_test"])]
     pub out: Option<PathBuf>,
-    /// Check the history at this level, or at `auto` all; `promise` is what the database promises at its level.
+    /// Check the history at this level, or `auto` for all; `promise` is what the database promises at its level.
     #[arg(long, value_name = "LEVEL")]
     pub check: Option<String>,
-    /// Test the adapter in place of collecting: every operation with one session, then with deliberate mistakes.
+    /// Test the adapter instead of collecting: every operation with one session, then with deliberate mistakes.
     #[arg(long, conflicts_with_all = ["check", "out"])]
     pub self_test: bool,
 }
@@ -92,18 +99,18 @@ pub struct CollectArgs {
 /// `kingsnake hunt`.
 #[derive(Clone, Debug, Args)]
 pub struct HuntArgs {
-    /// Which databases, levels, workloads and faults; docs/collect.md describes the file.
+    /// A file of databases, levels, workloads and faults; docs/collect.md describes it.
     pub file: PathBuf,
-    /// Where rows, histories and the page go; a hunt that stopped there goes on.
+    /// Output directory for rows, histories and the page. An interrupted hunt resumes.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// How large the process of a check may become (such as 500M or 4G); what is free unless given.
+    /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
-    /// With --list: as JSON, a cell a line: id, cell, argv, history, row, done.
+    /// With --list: print JSON, one cell per line: id, cell, argv, history, row, done.
     #[arg(long, requires = "list")]
     pub json: bool,
-    /// Where the cells run.
+    /// Where to run the cells.
     #[command(flatten)]
     pub cells: CellArgs,
 }
@@ -112,6 +119,13 @@ fn orders() -> impl TypedValueParser<Value = OrderBy> {
     PossibleValuesParser::new(OrderBy::ALL.map(OrderBy::name)).map(|name| {
         let found = OrderBy::ALL.into_iter().find(|it| it.name() == name);
         found.unwrap_or_default()
+    })
+}
+
+fn roles() -> impl TypedValueParser<Value = ReadsAt> {
+    PossibleValuesParser::new(ReadsAt::ALL.map(ReadsAt::name)).map(|name| {
+        let found = ReadsAt::ALL.into_iter().find(|it| it.name() == name);
+        found.unwrap_or(ReadsAt::Any)
     })
 }
 
@@ -135,6 +149,14 @@ fn tables() -> String {
     for adapter in ADAPTERS {
         let names = |names: Vec<&str>| names.join(", ");
         let _ = writeln!(text, "  {:<10} {}", adapter.name, adapter.about);
+        if !adapter.is_compiled_in() {
+            let _ = writeln!(
+                text,
+                "  {:<10}   not compiled in; {}",
+                "",
+                adapter.how_to_build()
+            );
+        }
         let levels = adapter.levels.iter().map(|level| level.name).collect();
         let _ = writeln!(text, "  {:<10}   isolation: {}", "", names(levels));
         let orders = adapter

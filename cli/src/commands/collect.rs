@@ -12,7 +12,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
     Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
-    Mistake, OrderBy, PromisedLevel, Schedule, Tally, Target, adapter, merge, resolve, self_test,
+    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, Schedule, Tally, Target, adapter, merge,
+    resolve, self_test,
 };
 
 use crate::args::{CollectArgs, Typed};
@@ -29,6 +30,12 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     }
     let name = args.database.as_deref().unwrap_or_default();
     let adapter = adapter(name)?;
+    if !adapter.is_compiled_in() {
+        bail!(
+            "{name} was not compiled in; build it with:\n  {}",
+            adapter.how_to_build()
+        );
+    }
     let level = match &args.isolation {
         Some(name) => adapter.level(name)?,
         None => &adapter.levels[0],
@@ -106,13 +113,14 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
             adapter.name
         );
     }
-    if args.nodes > 1 && !adapter.is_cluster {
+    if args.nodes > 1 && adapter.nodes == Nodes::One {
         bail!("{} is started with one node", adapter.name);
     }
     let wanted = Wanted {
         database: adapter.name,
         nodes: usize::from(args.nodes),
         sessions: usize::from(args.sessions),
+        binary: args.binary.as_deref(),
     };
     Ok(Some(Private::start(&wanted)?))
 }
@@ -171,6 +179,7 @@ fn target(
         kind: load.kind(),
         directory: directory.to_owned(),
         settings: args.set.clone(),
+        reads: args.reads,
     })
 }
 
@@ -433,6 +442,9 @@ fn test_in(
     if let Some(server) = &server {
         target.urls.clone_from(&server.urls);
     }
+    // A standby may lag, which is no mistake of the adapter.
+    target.reads =
+        (adapter.nodes == Nodes::Roles && target.urls.len() > 1).then_some(ReadsAt::Primary);
     let database = adapter.connect(&target)?;
     let test = self_test(&*database)?;
     for failed in &test.failed {

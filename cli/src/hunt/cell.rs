@@ -1,5 +1,6 @@
 //! A cell: one collection and its check, in a process of its own.
 
+use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -93,11 +94,23 @@ impl HuntCell<'_> {
         let settings: Vec<String> = set
             .map(|(name, value)| format!(" {name}={value}"))
             .collect();
-        let settings = settings.concat();
+        let mut settings = settings.concat();
+        for (name, value) in self.choices() {
+            let _ = write!(settings, " {name}={value}");
+        }
         format!(
             "{}{nodes} {} {}{ops} {}{settings} seed {}",
             self.database.name, self.isolation, self.workload, self.fault, self.seed
         )
+    }
+
+    /// Options that few hunts have, by name.
+    fn choices(&self) -> Vec<(&'static str, String)> {
+        let database = self.database;
+        let keys = database.keys.map(|keys| ("keys", keys.to_string()));
+        let reads = database.reads.clone().map(|reads| ("reads", reads));
+        let binary = database.binary.clone().map(|binary| ("binary", binary));
+        [keys, reads, binary].into_iter().flatten().collect()
     }
 
     /// The words of the collection; addresses are spelt as given here.
@@ -120,6 +133,9 @@ impl HuntCell<'_> {
         }
         if let Some(order) = &self.database.version_order {
             add("--version-order", order.clone());
+        }
+        for (name, value) in self.choices() {
+            add(&format!("--{name}"), value);
         }
         if !self.database.url.is_empty() {
             add("--url", urls.join(","));

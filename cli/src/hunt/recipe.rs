@@ -46,6 +46,12 @@ pub struct HuntTarget {
     /// Nodes of a private cluster.
     #[serde(default = "one")]
     pub nodes: u8,
+    /// The server's program, in place of the installed one.
+    pub binary: Option<String>,
+    /// Where transactions run that only read: primary, standby or any.
+    pub reads: Option<String>,
+    /// Keys; the workload's own number unless given.
+    pub keys: Option<u32>,
     /// Or its addresses.
     #[serde(default)]
     pub url: Vec<String>,
@@ -54,7 +60,7 @@ pub struct HuntTarget {
     pub isolation: Vec<String>,
     /// Workloads.
     pub workload: Vec<String>,
-    /// Operations a transaction, for workloads that leave the choice.
+    /// Operations per transaction, for workloads that do not fix it.
     #[serde(default)]
     pub ops: Vec<u32>,
     /// Faults, several of one cell with commas between; `none` is none.
@@ -97,8 +103,8 @@ fn none() -> Vec<String> {
 
 /// Reads the file; an error names what is wrong and where.
 pub fn read(path: &Path) -> Result<HuntRecipe> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let recipe: HuntRecipe =
         toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     if recipe.database.is_empty() {

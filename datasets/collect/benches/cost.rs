@@ -30,6 +30,7 @@ fn database(directory: &Path) -> Box<dyn Database> {
         kind: WorkloadKind::Registers,
         directory: directory.to_owned(),
         settings: Vec::new(),
+        reads: None,
     };
     adapter("sqlite").unwrap().connect(&target).unwrap()
 }

@@ -155,6 +155,17 @@ pub struct VersionLog {
     pub is_complete: bool,
 }
 
+/// Which transactions a client runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionShare {
+    /// Whatever the workload has.
+    All,
+    /// Those that write, be it that others only read.
+    Writers,
+    /// The reads of any, because the node takes no writes.
+    Readers,
+}
+
 /// A database under test.
 pub trait Database: Send + Sync {
     /// What is run, such as `PostgreSQL 15.18`.
@@ -169,6 +180,11 @@ pub trait Database: Send + Sync {
     /// The node that a session talks to.
     fn node(&self, _session: usize) -> Option<String> {
         None
+    }
+
+    /// Which transactions a session may run on its node.
+    fn runs(&self, _session: usize) -> SessionShare {
+        SessionShare::All
     }
 
     /// Settings that bear on what is found, to be printed and recorded.

@@ -27,6 +27,9 @@ pub enum AddressError {
     Empty(PathBuf),
 }
 
+/// The most bytes of a file that holds an address.
+const MOST_ADDRESS: u64 = 1 << 20;
+
 /// The address that was typed: itself, or what the environment (`env:NAME`) or the first line of a file (`@FILE`) holds.
 pub fn resolve(typed: &str) -> Result<String, AddressError> {
     if let Some(name) = typed.strip_prefix("env:") {
@@ -35,7 +38,7 @@ pub fn resolve(typed: &str) -> Result<String, AddressError> {
     let Some(path) = typed.strip_prefix('@').map(PathBuf::from) else {
         return Ok(typed.to_owned());
     };
-    match std::fs::read_to_string(&path) {
+    match kingsnake_datasets::bounded::read_text(&path, MOST_ADDRESS) {
         Ok(text) => match text.lines().next().map(str::trim) {
             Some(line) if !line.is_empty() => Ok(line.to_owned()),
             _ => Err(AddressError::Empty(path)),

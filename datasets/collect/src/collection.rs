@@ -315,16 +315,24 @@ fn write(
     merged.n_ops = txns.iter().map(|txn| txn.ops.len()).sum();
     merged.n_ordered = orders.len();
     let path = directory.join(HISTORY);
-    let events = events(directory);
+    let events = events(directory)?;
     merged.timeline = CollectTimeline::new(&txns, &events);
     let written = merge::write(&path, meta, &txns, &orders, &events);
     written.map_err(|error| CollectError::Io(path, error))?;
     Ok(merged)
 }
 
+/// The most bytes of events: a fault every millisecond for a quarter of an hour.
+const MOST_EVENTS: u64 = 64 << 20;
+
 /// What was written down by [`Events`]; a line that was under way is left out.
-fn events(directory: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(directory.join(EVENTS)).unwrap_or_default();
+fn events(directory: &Path) -> Result<Vec<Value>, CollectError> {
+    let path = directory.join(EVENTS);
+    let text = match kingsnake_datasets::bounded::read_regular(&path, MOST_EVENTS) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(CollectError::Io(path, error)),
+    };
     let lines = text.lines().map(serde_json::from_str::<Value>);
-    lines.filter_map(Result::ok).collect()
+    Ok(lines.filter_map(Result::ok).collect())
 }

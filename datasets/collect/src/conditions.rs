@@ -21,6 +21,12 @@ pub(crate) enum Asked {
     Aggregate(Numbers, Aggregate),
 }
 
+impl Asked {
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self, Asked::Select(_) | Asked::Aggregate(..))
+    }
+}
+
 /// How many numbers a condition spans; deletes span one, so that rows remain.
 const SPAN: i64 = 10;
 

@@ -23,9 +23,9 @@ use client::Client;
 /// How a workload is run.
 #[derive(Clone, Debug)]
 pub struct CollectRun {
-    /// Clients, each with a connection of its own.
+    /// Number of clients, each with its own connection.
     pub sessions: usize,
-    /// Transactions to run, those that abort included.
+    /// Number of transactions to run, including those that abort.
     pub txns: u64,
     /// When to stop even if there are transactions left.
     pub limit: Option<Duration>,
@@ -35,7 +35,7 @@ pub struct CollectRun {
     pub retries: u32,
     /// How long a client tries to connect again before the server counts as gone.
     pub patience: Duration,
-    /// The seed of what the clients do; how they interleave is up to the machine.
+    /// The seed of the workload; the interleaving depends on the machine.
     pub seed: u64,
 }
 

@@ -26,10 +26,12 @@ mod workload;
 
 pub use adapter::{
     Aggregate, Chosen, DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy,
-    Resolution, StoredCell, VersionLog, Wrote,
+    Resolution, SessionShare, StoredCell, VersionLog, Wrote,
 };
 pub use adapters::broken::{Broken, Mistake};
-pub use adapters::{ADAPTERS, Adapter, PromisedLevel, Target, UnknownDatabase, adapter};
+pub use adapters::{
+    ADAPTERS, Adapter, Nodes, PromisedLevel, ReadsAt, Target, UnknownDatabase, adapter,
+};
 pub use address::{AddressError, redacted, resolve};
 pub use collection::{
     Beside, CollectError, CollectRequest, Collected, Events, HISTORY, is_held, merge, run_only,

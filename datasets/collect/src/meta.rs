@@ -94,7 +94,9 @@ impl Meta {
     }
 
     pub(crate) fn read(directory: &Path) -> io::Result<Self> {
-        let text = std::fs::read_to_string(directory.join(NAME))?;
+        /// The most bytes of the file.
+        const MOST_META: u64 = 16 << 20;
+        let text = kingsnake_datasets::bounded::read_regular(&directory.join(NAME), MOST_META)?;
         let meta: Meta = serde_json::from_str(&text).map_err(io::Error::other)?;
         match meta.initially {
             Initially::Rows(n) | Initially::EvenRows(n) | Initially::NumberedRows(n)

@@ -1,6 +1,7 @@
 //! Reads journals back: what each client saw, whatever ended it.
 
 use std::io;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -88,9 +89,7 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Txn>, BadJournal> {
     let mut txns = Vec::new();
     let paths = journals(directory).map_err(|error| io(directory, error))?;
     for (client, path) in paths.iter().enumerate() {
-        let bytes = std::fs::read(path).map_err(|error| io(path, error))?;
-        let end = bytes.iter().position(|&byte| byte == 0);
-        let bytes = &bytes[..end.unwrap_or(bytes.len())];
+        let bytes = written(path).map_err(|error| io(path, error))?;
         // What follows the last line end was under way.
         let whole = bytes
             .iter()
@@ -100,6 +99,25 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Txn>, BadJournal> {
     }
     txns.sort_by_key(|txn| txn.id);
     Ok(txns)
+}
+
+/// What was written into a journal. The place that was set aside after it is zeros, of which a sparse file may claim any number.
+fn written(path: &Path) -> std::io::Result<Vec<u8>> {
+    const PIECE: u64 = 1 << 20;
+    kingsnake_datasets::bounded::expect_regular(path)?;
+    let mut file = std::fs::File::open(path)?;
+    let mut bytes = Vec::new();
+    loop {
+        let before = bytes.len();
+        let n_read = file.by_ref().take(PIECE).read_to_end(&mut bytes)?;
+        if let Some(end) = bytes[before..].iter().position(|&byte| byte == 0) {
+            bytes.truncate(before + end);
+            return Ok(bytes);
+        }
+        if n_read == 0 {
+            return Ok(bytes);
+        }
+    }
 }
 
 /// A transaction of which not all lines were read yet.

@@ -75,11 +75,16 @@ fn one() -> usize {
     1
 }
 
+/// The most bytes of a script.
+const MOST_SCRIPT: u64 = 16 << 20;
+
 pub(crate) fn read(path: &str) -> Result<Script, BadScript> {
     let path = Path::new(path);
-    let text = std::fs::read_to_string(path).map_err(|error| BadScript::Io {
-        path: path.to_owned(),
-        error,
+    let text = kingsnake_datasets::bounded::read_text(path, MOST_SCRIPT).map_err(|error| {
+        BadScript::Io {
+            path: path.to_owned(),
+            error,
+        }
     })?;
     parse(&text).map_err(|problem| BadScript::Form {
         path: path.to_owned(),

@@ -12,7 +12,7 @@ use kingsnake_datasets::workloads::{
 use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
-use crate::adapter::{Initially, Key};
+use crate::adapter::{Initially, Key, SessionShare};
 use crate::conditions::{self, Asked};
 use crate::script::{self, BadScript, Script};
 
@@ -20,6 +20,8 @@ use crate::script::{self, BadScript, Script};
 pub(crate) enum TxnPlan {
     /// Steps, some of which depend on what was read.
     Steps(Box<dyn ClientTransaction>),
+    /// Steps that are known beforehand.
+    Known(Vec<TxnStep>),
     /// A compare-and-set of one key, from what the session last saw there.
     Cas(Key),
     /// Rows chosen by conditions.
@@ -36,6 +38,7 @@ pub struct Load {
 enum Make {
     Embedded(Box<dyn Workload>),
     Skew { pairs: usize },
+    LongFork { pairs: usize },
     Fresh { used: AtomicI64 },
     Predicate { used: AtomicI64 },
     Where,
@@ -109,6 +112,7 @@ pub const LOADS: &[CollectEntry] = &[
     CollectEntry { name: "read-twice", about: "half of the transactions read their keys twice, the others read and then write them: non-repeatable reads", keys: 20, ops: 2, embedded: Some("read-twice") },
     own("skew", "reads both keys of a pair and writes one: write skew where a level allows it", 20),
     CollectEntry { name: "blind", about: "50 % read-only and 50 % write-only transactions", keys: 100, ops: 4, embedded: Some("blindw-rw") },
+    own("long-fork", "writes one key of a pair, or reads both: readers that see two writes in opposite orders", 20),
     own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),
     CollectEntry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
     own("predicate", "ranges of keys, with inserts into and deletes from the range that was read", 0),
@@ -155,7 +159,11 @@ impl Load {
             }
             None => own_load(name, n_keys),
         };
-        if matches!(make, Make::Skew { .. } | Make::Bank { .. }) && n_keys < 2 {
+        if matches!(
+            make,
+            Make::Skew { .. } | Make::LongFork { .. } | Make::Bank { .. }
+        ) && n_keys < 2
+        {
             let workload = name.to_owned();
             return Err(BadWorkload::FewKeys {
                 workload,
@@ -229,6 +237,7 @@ impl Load {
         let steps = match &self.make {
             Make::Embedded(workload) => return TxnPlan::Steps(workload.transaction(rng)),
             Make::Skew { pairs } => skew(2 * rng.below(*pairs) as Key, rng),
+            Make::LongFork { pairs } => long_fork(2 * rng.below(*pairs) as Key, rng),
             Make::Fresh { used } => {
                 // Four transactions share a pair on average, so that several of them meet on it.
                 let pair = used.fetch_add(1, Ordering::Relaxed) / 4 + rng.below(2) as Key;
@@ -247,7 +256,88 @@ impl Load {
             }
             Make::Script { script, keys } => script.steps(*keys, rng),
         };
-        TxnPlan::Steps(Box::new(steps.into_iter()))
+        TxnPlan::Known(steps)
+    }
+
+    /// The next transaction for a client that may run only some; nothing where the workload seems to have none of them.
+    pub(crate) fn plan_for(&self, runs: SessionShare, rng: &mut Rng) -> Option<TxnPlan> {
+        let suits: fn(&TxnStep) -> bool = match runs {
+            SessionShare::All => return Some(self.plan(rng)),
+            SessionShare::Writers => |step| !is_read(step),
+            SessionShare::Readers => is_read,
+        };
+        for _ in 0..DRAWS {
+            let mut again = rng.clone();
+            let plan = match self.plan(rng) {
+                // What it does depends on what it reads, so it is tried on nothing and made again.
+                TxnPlan::Steps(mut tried) => {
+                    let mut steps = std::iter::from_fn(|| tried.next(0)).take(MOST_TRIED);
+                    if !steps.any(|step| suits(&step)) {
+                        continue;
+                    }
+                    self.plan(&mut again)
+                }
+                TxnPlan::Known(steps) if !steps.iter().any(suits) => continue,
+                TxnPlan::Asked(all)
+                    if !all
+                        .iter()
+                        .any(|it| it.is_read() == (runs == SessionShare::Readers)) =>
+                {
+                    continue;
+                }
+                other => other,
+            };
+            return Some(if runs == SessionShare::Readers {
+                plan.reads()
+            } else {
+                plan
+            });
+        }
+        None
+    }
+}
+
+/// How often a transaction is drawn before the workload has none that suits.
+const DRAWS: usize = 200;
+
+/// More steps of a transaction are not tried.
+const MOST_TRIED: usize = 1_000;
+
+impl TxnPlan {
+    /// The same without its writes.
+    fn reads(self) -> Self {
+        match self {
+            TxnPlan::Steps(inner) => TxnPlan::Steps(Box::new(ItsReads(inner))),
+            TxnPlan::Known(mut steps) => {
+                steps.retain(is_read);
+                TxnPlan::Known(steps)
+            }
+            TxnPlan::Cas(key) => TxnPlan::Known(vec![TxnStep::Read(key)]),
+            TxnPlan::Asked(mut all) => {
+                all.retain(Asked::is_read);
+                TxnPlan::Asked(all)
+            }
+        }
+    }
+}
+
+fn is_read(step: &TxnStep) -> bool {
+    matches!(
+        step,
+        TxnStep::Read(_) | TxnStep::ReadRow(_) | TxnStep::ReadList(_) | TxnStep::Range(..)
+    )
+}
+
+/// A transaction without its writes.
+struct ItsReads(Box<dyn ClientTransaction>);
+
+impl ClientTransaction for ItsReads {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
+        let mut step = self.0.next(read);
+        while step.as_ref().is_some_and(|step| !is_read(step)) {
+            step = self.0.next(0);
+        }
+        step
     }
 }
 
@@ -255,11 +345,23 @@ fn own_load(name: &str, keys: usize) -> (WorkloadKind, Make) {
     let used = AtomicI64::new(0);
     match name {
         "skew" => (WorkloadKind::Registers, Make::Skew { pairs: keys / 2 }),
+        "long-fork" => (WorkloadKind::Registers, Make::LongFork { pairs: keys / 2 }),
         "fresh" => (WorkloadKind::Registers, Make::Fresh { used }),
         "where" => (WorkloadKind::Table, Make::Where),
         "predicate" => (WorkloadKind::Rows, Make::Predicate { used }),
         "bank" => (WorkloadKind::Registers, Make::Bank { accounts: keys }),
         _ => (WorkloadKind::Registers, Make::Register { keys }),
+    }
+}
+
+/// Half of the transactions read and write one key of the pair; the others read both, in either order.
+fn long_fork(first: Key, rng: &mut Rng) -> Vec<TxnStep> {
+    let (one, other) = (rng.below(2) as Key, rng.below(2));
+    let key = first + one;
+    if other == 0 {
+        vec![TxnStep::Read(key), TxnStep::Write(key, 0)]
+    } else {
+        vec![TxnStep::Read(key), TxnStep::Read(first + 1 - one)]
     }
 }
 

@@ -46,6 +46,7 @@ fn connected(database: &str, url: &str) -> Result<String, String> {
         kind: WorkloadKind::Registers,
         directory: PathBuf::new(),
         settings: Vec::new(),
+        reads: None,
     };
     let database = adapter(database).unwrap().connect(&target);
     database
@@ -121,6 +122,19 @@ fn postgres_checks_the_certificate_of_an_encrypted_connection() {
         words.contains("not valid for name") || words.contains("NotValidForName"),
         "{words}"
     );
+    // Without the name, the authority is still checked.
+    let any_name = |file: &str| {
+        let authority = scratch.path().join(file).display().to_string();
+        connected(
+            "postgres",
+            &format!("{url}?sslmode=verify-ca&sslrootcert={authority}"),
+        )
+    };
+    any_name("ca.pem").unwrap();
+    let words = any_name("other.pem").unwrap_err();
+    assert!(words.contains("certificate"), "{words}");
+    let words = connected("postgres", &format!("{url}?sslmode=verify-ca")).unwrap_err();
+    assert!(words.contains("sslrootcert"), "{words}");
     connected("postgres", &format!("{url}?sslmode=disable")).unwrap();
 }
 
@@ -169,10 +183,109 @@ fn mariadb_checks_the_certificate_of_an_encrypted_connection() {
         let url = &server.urls[0];
         let answer = connected("mariadb", &asked(url));
         assert_eq!(answer.is_err(), fails, "{answer:?}");
+        let any_name = |file: &str| format!("{url}?ssl-mode=verify-ca&ssl-ca={place}/{file}");
+        connected("mariadb", &any_name("ca.pem")).unwrap();
+        let words = connected("mariadb", &any_name("other.pem")).unwrap_err();
+        assert!(words.contains("certificate"), "{words}");
         let words = connected("mariadb", &format!("{url}?ssl-mode=required")).unwrap_err();
         assert!(words.contains("UnknownIssuer"), "{words}");
         connected("mariadb", &format!("{url}?ssl-mode=disabled")).unwrap();
     }
+}
+
+/// etcd with a certificate on a port of its own; ended when it is dropped.
+struct EncryptedEtcd {
+    process: std::process::Child,
+    url: String,
+}
+
+impl Drop for EncryptedEtcd {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl EncryptedEtcd {
+    /// Nothing where there is no etcd.
+    fn start(directory: &Path, name: &str) -> Option<Self> {
+        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (client, peer) = (free(), free());
+        let (client, peer) = (client.local_addr().unwrap(), peer.local_addr().unwrap());
+        let url = format!("https://{client}");
+        let log = std::fs::File::create(directory.join("etcd.log")).unwrap();
+        let process = Command::new("etcd")
+            .arg(format!(
+                "--data-dir={}",
+                directory.join(format!("data-{name}")).display()
+            ))
+            .arg(format!(
+                "--cert-file={}",
+                directory.join(format!("{name}.pem")).display()
+            ))
+            .arg(format!(
+                "--key-file={}",
+                directory.join(format!("{name}.key")).display()
+            ))
+            .args([
+                format!("--listen-client-urls={url}"),
+                format!("--advertise-client-urls={url}"),
+            ])
+            .arg(format!("--listen-peer-urls=http://{peer}"))
+            .arg(format!("--initial-advertise-peer-urls=http://{peer}"))
+            .arg(format!("--initial-cluster=default=http://{peer}"))
+            .stdout(std::process::Stdio::null())
+            .stderr(log)
+            .spawn();
+        let Ok(process) = process else {
+            println!("SKIPPED: TLS of etcd, because etcd does not start");
+            return None;
+        };
+        let started = EncryptedEtcd { process, url };
+        let is_open = || std::net::TcpStream::connect(client).is_ok();
+        for _ in 0..600 {
+            if is_open() {
+                return Some(started);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        let said = std::fs::read_to_string(directory.join("etcd.log")).unwrap();
+        panic!("etcd does not answer: {said}");
+    }
+}
+
+#[test]
+fn etcd_checks_the_certificate_of_an_encrypted_connection() {
+    let scratch = tempfile::tempdir().unwrap();
+    let Some(()) = certificates(scratch.path()) else {
+        return;
+    };
+    let place = scratch.path().display();
+    let Some(here) = EncryptedEtcd::start(scratch.path(), "here") else {
+        return;
+    };
+    let asked = format!("{}?ssl-ca={place}/ca.pem", here.url);
+    let version = connected("etcd", &asked).unwrap();
+    assert!(version.starts_with("etcd 3"), "{version}");
+    let mut case = CollectCase::new("etcd", "linearizable", "mini").txns(50);
+    case.urls = vec![asked];
+    case.collect(tempfile::tempdir().unwrap().path());
+    for stranger in [
+        here.url.clone(),
+        format!("{}?ssl-ca={place}/other.pem", here.url),
+    ] {
+        let words = connected("etcd", &stranger).unwrap_err();
+        assert!(words.contains("certificate"), "{stranger}: {words}");
+    }
+    let words = connected("etcd", &format!("{}?ssl-ca={place}/ca.key", here.url)).unwrap_err();
+    assert!(words.contains("no certificate"), "{words}");
+    drop(here);
+    let Some(there) = EncryptedEtcd::start(scratch.path(), "there") else {
+        return;
+    };
+    let asked = format!("{}?ssl-ca={place}/ca.pem", there.url);
+    let words = connected("etcd", &asked).unwrap_err();
+    assert!(words.contains("not valid for name"), "{words}");
 }
 
 /// Finds programs here first.

@@ -4,7 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::adapter::{
-    Database, DatabaseSession, Failure, Initially, Key, Resolution, StoredCell, VersionLog, Wrote,
+    Database, DatabaseSession, Failure, Initially, Key, Resolution, SessionShare, StoredCell,
+    VersionLog, Wrote,
 };
 
 /// What the adapter does wrong, every few operations.
@@ -65,6 +66,14 @@ impl Database for Broken<'_> {
             n_elsewhere: 0,
             before: FxHashMap::default(),
         }))
+    }
+
+    fn node(&self, session: usize) -> Option<String> {
+        self.inner.node(session)
+    }
+
+    fn runs(&self, session: usize) -> SessionShare {
+        self.inner.runs(session)
     }
 
     fn log(&self) -> Result<Option<VersionLog>, Failure> {

@@ -13,40 +13,23 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use ureq::Agent;
+use ureq::tls::TlsConfig;
 
-use super::{Adapter, PromisedLevel, Target, encode};
+use super::{Target, encode, table, tls};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
     Wrote,
 };
 
-pub(super) const ADAPTER: Adapter = Adapter {
-    name: "etcd",
-    about: "etcd, at URLs such as http://host:2379",
-    is_embedded: false,
-    levels: &[
-        PromisedLevel {
-            name: "linearizable",
-            level: Some("strict-ser"),
-            about: "linearizable reads, compare-and-set at the commit",
-        },
-        PromisedLevel {
-            name: "serializable-reads",
-            level: None,
-            about: "the same with reads that the node answers alone",
-        },
-    ],
-    version_orders: &[OrderBy::Log, OrderBy::None],
-    settings: &[("timeout", "10")],
-    is_cluster: true,
-    has_conditions: false,
-    make: |target| Ok(Box::new(Etcd::new(target)?)),
-};
+/// The database at a target.
+pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
+    Ok(Box::new(Etcd::new(target)?))
+}
 
 const PREFIX: &[u8] = b"kingsnake/";
 
 struct Etcd {
-    urls: Vec<String>,
+    nodes: Vec<Node>,
     stale_reads: bool,
     order: OrderBy,
     settings: Vec<(String, String)>,
@@ -87,18 +70,36 @@ fn number(value: &Value) -> i64 {
         .unwrap_or(0)
 }
 
+struct Node {
+    url: String,
+    tls: TlsConfig,
+}
+
+impl Node {
+    fn new(url: &str) -> Result<Self, Failure> {
+        let (url, authority) = tls::take_https(url)?;
+        Ok(Node {
+            url: url.trim_end_matches('/').to_owned(),
+            tls: tls::https(authority.as_deref())?,
+        })
+    }
+}
+
 struct Link {
     agent: Agent,
     url: String,
 }
 
 impl Link {
-    fn new(url: &str, timeout: Duration) -> Self {
-        let config = Agent::config_builder().timeout_global(Some(timeout));
-        let url = url.trim_end_matches('/').to_owned();
+    fn new(node: &Node, timeout: Duration) -> Self {
+        let config = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            .tls_config(node.tls.clone())
+            // An answer that sends a client elsewhere must not send it to a place without encryption.
+            .max_redirects(0);
         Link {
             agent: config.build().into(),
-            url,
+            url: node.url.clone(),
         }
     }
 
@@ -117,7 +118,7 @@ impl Link {
 
 impl Etcd {
     fn new(target: &Target) -> Result<Self, Failure> {
-        let settings = ADAPTER.settings(target);
+        let settings = table::ETCD.settings(target);
         let typed = settings.iter().find(|(name, _)| name == "timeout");
         let typed = typed.map_or("", |(_, value)| value);
         let seconds = typed.parse::<f64>().ok().filter(|it| *it > 0.0);
@@ -128,7 +129,11 @@ impl Etcd {
             ))
         })?;
         Ok(Etcd {
-            urls: target.urls.clone(),
+            nodes: target
+                .urls
+                .iter()
+                .map(|url| Node::new(url))
+                .collect::<Result<_, _>>()?,
             stale_reads: target.isolation == "serializable-reads",
             order: target.version_order,
             settings,
@@ -139,7 +144,7 @@ impl Etcd {
 
     /// A node, for our own questions.
     fn link(&self, node: usize) -> Link {
-        Link::new(&self.urls[node % self.urls.len()], PATIENCE)
+        Link::new(&self.nodes[node % self.nodes.len()], PATIENCE)
     }
 
     fn revision(&self) -> Result<i64, Failure> {
@@ -153,7 +158,7 @@ impl Etcd {
 impl Database for Etcd {
     fn version(&self) -> Result<String, Failure> {
         let answer = self.link(0).ask("maintenance/status", &json!({}))?;
-        let nodes = match self.urls.len() {
+        let nodes = match self.nodes.len() {
             1 => String::new(),
             n => format!(", {n} nodes"),
         };
@@ -168,7 +173,7 @@ impl Database for Etcd {
     }
 
     fn node(&self, session: usize) -> Option<String> {
-        (self.urls.len() > 1).then(|| format!("node {}", session % self.urls.len()))
+        (self.nodes.len() > 1).then(|| format!("node {}", session % self.nodes.len()))
     }
 
     fn prepare(&self, initially: Initially) -> Result<(), Failure> {
@@ -187,7 +192,7 @@ impl Database for Etcd {
             link.ask("kv/put", &put)?;
         }
         // A linearizable read waits until its node has all of this, so no later read there is older than the rows.
-        for node in 0..self.urls.len() {
+        for node in 0..self.nodes.len() {
             self.link(node).ask("kv/range", &range)?;
         }
         *self
@@ -199,7 +204,7 @@ impl Database for Etcd {
 
     fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Client {
-            link: Link::new(&self.urls[session % self.urls.len()], self.timeout),
+            link: Link::new(&self.nodes[session % self.nodes.len()], self.timeout),
             stale_reads: self.stale_reads,
             compares: Vec::new(),
             n_reads: 0,

@@ -8,26 +8,14 @@ use fjall::{
     OptimisticWriteTx as WriteTransaction, Readable,
 };
 
-use super::{Adapter, PromisedLevel, Target, encode};
-use crate::adapter::{
-    Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, Wrote,
-};
+use super::{Target, encode};
+use crate::adapter::{Database, DatabaseSession, Failure, Initially, Key, StoredCell, Wrote};
 
-pub(super) const ADAPTER: Adapter = Adapter {
-    name: "fjall",
-    about: "fjall, an embedded log-structured store, compiled in",
-    is_embedded: true,
-    levels: &[PromisedLevel {
-        name: "serializable",
-        level: Some("ser"),
-        about: "optimistic transactions",
-    }],
-    version_orders: &[OrderBy::None],
-    settings: &[],
-    is_cluster: false,
-    has_conditions: false,
-    make: |target| Ok(Box::new(Fjall::new(target))),
-};
+/// The database at a target.
+#[allow(clippy::unnecessary_wraps)] // Others can fail.
+pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
+    Ok(Box::new(Fjall::new(target)))
+}
 
 struct Fjall {
     path: PathBuf,

@@ -16,45 +16,17 @@ use mysql::prelude::Queryable;
 use mysql::{BinlogDumpFlags, BinlogRequest, Conn, DriverError, Opts, OptsBuilder, SslOpts, Value};
 
 use super::tls::{self, TlsMode};
-use super::{Adapter, PromisedLevel, Target};
+use super::{Target, table};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
     Wrote,
 };
 use crate::address::redacted;
 
-const fn promise(
-    name: &'static str,
-    level: Option<&'static str>,
-    about: &'static str,
-) -> PromisedLevel {
-    PromisedLevel { name, level, about }
+/// The database at a target.
+pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
+    Ok(Box::new(Mariadb::new(target)?))
 }
-
-pub(super) const ADAPTER: Adapter = Adapter {
-    name: "mariadb",
-    about: "MariaDB, MySQL or Galera, at URLs such as mysql://user:password@host:3306/database",
-    is_embedded: false,
-    levels: &[
-        promise(
-            "serializable",
-            Some("ser"),
-            "SERIALIZABLE (two-phase locking)",
-        ),
-        promise(
-            "repeatable-read",
-            None,
-            "REPEATABLE READ: reads of a snapshot, writes of newer rows",
-        ),
-        promise("read-committed", Some("rc"), "READ COMMITTED"),
-        promise("read-uncommitted", None, "READ UNCOMMITTED"),
-    ],
-    version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
-    settings: &[("innodb_lock_wait_timeout", "2"), ("gtid", "off")],
-    is_cluster: true,
-    has_conditions: false,
-    make: |target| Ok(Box::new(Mariadb::new(target)?)),
-};
 
 struct Node {
     opts: Opts,
@@ -93,8 +65,11 @@ impl Mariadb {
             let (url, wanted) = tls::take(url)?;
             let opts = Opts::from_url(&url)
                 .map_err(|error| Failure::Fatal(format!("{place}: {error}")))?;
-            let tls = (wanted.mode != TlsMode::Off)
-                .then(|| SslOpts::default().with_root_cert_path(wanted.authority));
+            let tls = (wanted.mode != TlsMode::Off).then(|| {
+                SslOpts::default()
+                    .with_root_cert_path(wanted.authority)
+                    .with_danger_skip_domain_validation(wanted.mode == TlsMode::AnyName)
+            });
             let builder = OptsBuilder::from_opts(opts)
                 .tcp_connect_timeout(Some(Duration::from_secs(5)))
                 .read_timeout(Some(Duration::from_secs(20)))
@@ -111,7 +86,7 @@ impl Mariadb {
             nodes: target.urls.iter().map(node).collect::<Result<_, _>>()?,
             level: target.isolation.replace('-', " ").to_uppercase(),
             order: target.version_order,
-            settings: ADAPTER.settings(target),
+            settings: table::MARIADB.settings(target),
             rows_at_first: AtomicBool::new(false),
             start: Mutex::new(None),
         })

@@ -19,15 +19,18 @@ mod postgres_session;
 mod redb;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "mariadb", feature = "postgres"))]
+mod table;
+#[cfg(any(feature = "mariadb", feature = "postgres", feature = "etcd"))]
 mod tls;
+#[cfg(feature = "postgres")]
+mod tls_any_name;
 
 use std::path::PathBuf;
 
 use kingsnake_datasets::workloads::WorkloadKind;
 use thiserror::Error;
 
-use crate::adapter::{Database, Failure, OrderBy};
+use crate::adapter::{Database, Failure, OrderBy, SessionShare};
 
 /// An isolation level of a database.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +58,60 @@ pub struct Target {
     pub directory: PathBuf,
     /// Settings in place of the adapter's own, by name.
     pub settings: Vec<(String, String)>,
+    /// Where transactions run that only read, of a database whose nodes have roles; [`ReadsAt::Any`] unless given.
+    pub reads: Option<ReadsAt>,
+}
+
+/// Which nodes answer transactions that only read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadsAt {
+    /// The primary alone, as everything else.
+    Primary,
+    /// The standbys.
+    Standby,
+    /// All of them.
+    Any,
+}
+
+impl ReadsAt {
+    /// All of them.
+    pub const ALL: [ReadsAt; 3] = [Self::Primary, Self::Standby, Self::Any];
+
+    /// The name, as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReadsAt::Primary => "primary",
+            ReadsAt::Standby => "standby",
+            ReadsAt::Any => "any",
+        }
+    }
+
+    /// The node of a client, and what it may run there: every other client only reads.
+    #[allow(dead_code)] // Only of databases with roles.
+    fn place(self, session: usize, nodes: usize) -> (usize, SessionShare) {
+        if self == ReadsAt::Primary || nodes < 2 {
+            return (0, SessionShare::All);
+        }
+        if session.is_multiple_of(2) {
+            return (0, SessionShare::Writers);
+        }
+        let reader = session / 2;
+        match self {
+            ReadsAt::Any => ((reader + 1) % nodes, SessionShare::Readers),
+            _ => (1 + reader % (nodes - 1), SessionShare::Readers),
+        }
+    }
+}
+
+/// What several addresses of one database are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// It has one address.
+    One,
+    /// Nodes of one cluster, all alike.
+    Alike,
+    /// The first is a primary; the others are its standbys, which only answer reads.
+    Roles,
 }
 
 /// A line of the table.
@@ -72,37 +129,31 @@ pub struct Adapter {
     pub version_orders: &'static [OrderBy],
     /// Settings and their defaults.
     pub settings: &'static [(&'static str, &'static str)],
-    /// Whether several addresses are nodes of one cluster.
-    pub is_cluster: bool,
+    /// What several addresses are.
+    pub nodes: Nodes,
     /// Whether it can be asked by conditions over columns.
     pub has_conditions: bool,
-    make: fn(&Target) -> Result<Box<dyn Database>, Failure>,
+    make: Option<Make>,
 }
 
-/// Every adapter that was compiled in.
+/// How a database is reached.
+type Make = fn(&Target) -> Result<Box<dyn Database>, Failure>;
+
+/// Every adapter, compiled in or not.
 pub const ADAPTERS: &[Adapter] = &[
-    #[cfg(feature = "sqlite")]
-    sqlite::ADAPTER,
-    #[cfg(feature = "fjall")]
-    fjall::ADAPTER,
-    #[cfg(feature = "redb")]
-    redb::ADAPTER,
-    #[cfg(feature = "postgres")]
-    postgres::ADAPTER,
-    #[cfg(feature = "mariadb")]
-    mariadb::ADAPTER,
-    #[cfg(feature = "etcd")]
-    etcd::ADAPTER,
+    table::SQLITE,
+    table::FJALL,
+    table::REDB,
+    table::POSTGRES,
+    table::MARIADB,
+    table::ETCD,
 ];
 
 /// There is no adapter, or no level of it, of that name: what was given, and the names that there are.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnknownDatabase {
     /// No adapter.
-    #[error(
-        "no adapter for {0:?} was compiled in; there are {1} (cargo features of kingsnake-cli: sqlite, fjall, redb, postgres, mariadb, \
-         etcd)"
-    )]
+    #[error("there is no adapter for {0:?}; there are {1}")]
     Adapter(String, String),
     /// The database has no such level.
     #[error("{database} has no isolation level {name:?}; it has {known}")]
@@ -138,8 +189,28 @@ impl Adapter {
         })
     }
 
+    /// Whether this program can talk to it.
+    pub fn is_compiled_in(&self) -> bool {
+        self.make.is_some()
+    }
+
+    /// What must be built to talk to it.
+    pub fn how_to_build(&self) -> String {
+        format!(
+            "cargo build --release -p kingsnake-cli --features {}",
+            self.name
+        )
+    }
+
     /// The database at a target.
     pub fn connect(&self, target: &Target) -> Result<Box<dyn Database>, Failure> {
+        let make = self.make.ok_or_else(|| {
+            Failure::Fatal(format!(
+                "{} was not compiled in; build it with: {}",
+                self.name,
+                self.how_to_build()
+            ))
+        })?;
         let level = self.level(&target.isolation);
         level.map_err(|unknown| Failure::Fatal(unknown.to_string()))?;
         if !self.version_orders.contains(&target.version_order) {
@@ -176,7 +247,7 @@ impl Adapter {
                 names.join(" and ")
             )));
         }
-        if self.is_embedded && target.urls.len() > 1 || !self.is_cluster && target.urls.len() > 1 {
+        if self.nodes == Nodes::One && target.urls.len() > 1 {
             return Err(Failure::Fatal(format!("{} takes one --url", self.name)));
         }
         if !self.is_embedded && target.urls.is_empty() {
@@ -185,7 +256,17 @@ impl Adapter {
                 self.name
             )));
         }
-        (self.make)(target)
+        if target.reads.is_some() && (self.nodes != Nodes::Roles || target.urls.len() < 2) {
+            return Err(Failure::Fatal(format!(
+                "--reads chooses between a primary and its standbys; {}",
+                if self.nodes == Nodes::Roles {
+                    "there is one node: add --nodes 2, or the standby's address"
+                } else {
+                    "this database has no such nodes"
+                }
+            )));
+        }
+        make(target)
     }
 
     fn has_setting(&self, name: &str) -> bool {
@@ -211,5 +292,5 @@ fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
     numbers
         .map(str::parse)
         .collect::<Result<_, _>>()
-        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which nobody appended")))
+        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which no client appended")))
 }

@@ -13,63 +13,42 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::postgres_session::{Client, Statements};
 use super::tls::{self, TlsMode};
-use super::{Adapter, PromisedLevel, Target};
+use super::{ReadsAt, Target, table};
 use crate::adapter::{
-    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, Resolution, VersionLog,
+    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, Resolution, SessionShare,
+    VersionLog,
 };
 use crate::address::redacted;
 
-const fn promise(name: &'static str, level: &'static str, about: &'static str) -> PromisedLevel {
-    PromisedLevel {
-        name,
-        level: Some(level),
-        about,
-    }
+/// The database at a target.
+pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
+    Ok(Box::new(Postgres::new(target)?))
 }
-
-pub(super) const ADAPTER: Adapter = Adapter {
-    name: "postgres",
-    about: "PostgreSQL, at a URL such as postgres://user:password@host:5432/database",
-    is_embedded: false,
-    levels: &[
-        promise("serializable", "ser", "SERIALIZABLE (SSI)"),
-        promise(
-            "repeatable-read",
-            "si",
-            "REPEATABLE READ (snapshot isolation)",
-        ),
-        promise("read-committed", "rc", "READ COMMITTED"),
-    ],
-    version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
-    settings: &[
-        ("enable_seqscan", "off"),
-        ("deadlock_timeout", "20ms"),
-        ("synchronous_commit", "on"),
-        ("statement_timeout", "20s"),
-        ("snapshots", "off"),
-    ],
-    is_cluster: false,
-    has_conditions: true,
-    make: |target| Ok(Box::new(Postgres::new(target)?)),
-};
 
 const TABLES: [&str; 2] = ["kingsnake_registers", "kingsnake_lists"];
 const SLOT: &str = "kingsnake";
+/// The oldest version that has the functions which are used here.
+const OLDEST: u32 = 10;
 
 struct Postgres {
-    config: Config,
-    tls: MakeRustlsConnect,
-    /// The address without its password, for messages.
-    place: String,
+    /// The primary, then its standbys.
+    nodes: Vec<Node>,
+    reads: ReadsAt,
     begin: String,
     order: OrderBy,
     settings: Vec<(String, String)>,
     rows_at_first: AtomicBool,
 }
 
-impl Postgres {
-    fn new(target: &Target) -> Result<Self, Failure> {
-        let url = target.urls.first().map_or("", String::as_str);
+struct Node {
+    config: Config,
+    tls: MakeRustlsConnect,
+    /// The address without its password, for messages.
+    place: String,
+}
+
+impl Node {
+    fn new(url: &str) -> Result<Self, Failure> {
         let place = redacted(url);
         let (url, wanted) = tls::take(url)?;
         let mut config: Config = url
@@ -81,22 +60,52 @@ impl Postgres {
             .ssl_mode(match wanted.mode {
                 TlsMode::Off => SslMode::Disable,
                 TlsMode::Offered => SslMode::Prefer,
-                TlsMode::Required => SslMode::Require,
+                TlsMode::Required | TlsMode::AnyName => SslMode::Require,
             });
-        let level = target.isolation.replace('-', " ").to_uppercase();
-        Ok(Postgres {
+        Ok(Node {
             config,
             tls: tls::connector(&wanted)?,
             place,
+        })
+    }
+}
+
+impl Postgres {
+    fn new(target: &Target) -> Result<Self, Failure> {
+        let level = target.isolation.replace('-', " ").to_uppercase();
+        let nodes: Vec<Node> = target
+            .urls
+            .iter()
+            .map(|url| Node::new(url))
+            .collect::<Result<_, _>>()?;
+        let reads = target.reads.unwrap_or(ReadsAt::Any);
+        if level == "SERIALIZABLE" && nodes.len() > 1 && reads != ReadsAt::Primary {
+            return Err(Failure::Fatal(
+                "a standby of PostgreSQL does not run SERIALIZABLE; choose --isolation repeatable-read, or --reads primary".to_owned(),
+            ));
+        }
+        Ok(Postgres {
+            nodes,
+            reads,
             begin: format!("BEGIN ISOLATION LEVEL {level}"),
             order: target.version_order,
-            settings: ADAPTER.settings(target),
+            settings: table::POSTGRES.settings(target),
             rows_at_first: AtomicBool::new(false),
         })
     }
 
+    /// The address of the primary, for messages.
+    fn place(&self) -> &str {
+        self.nodes.first().map_or("", |it| &it.place)
+    }
+
     fn connect(&self) -> Result<Connection, Failure> {
-        let mut connected = self.config.connect(self.tls.clone());
+        self.connect_to(0)
+    }
+
+    fn connect_to(&self, node: usize) -> Result<Connection, Failure> {
+        let node = &self.nodes[node];
+        let mut connected = node.config.connect(node.tls.clone());
         // A server that is starting or recovering says so, and is there in a moment.
         let since = Instant::now();
         while let Err(error) = &connected
@@ -104,10 +113,10 @@ impl Postgres {
             && since.elapsed() < Duration::from_secs(20)
         {
             std::thread::sleep(Duration::from_millis(20));
-            connected = self.config.connect(self.tls.clone());
+            connected = node.config.connect(node.tls.clone());
         }
         let mut connection = connected.map_err(|error| {
-            let words = format!("cannot connect to {}: {}", self.place, told(&error));
+            let words = format!("cannot connect to {}: {}", node.place, told(&error));
             match error.code() {
                 // It is starting, stopping, or has no room yet.
                 Some(code) if is_passing(code) => Failure::Lost(words),
@@ -146,8 +155,59 @@ impl Postgres {
         }
         Err(Failure::Fatal(format!(
             "transactions are still running on {}",
-            self.place
+            self.place()
         )))
+    }
+
+    /// Each node must be what its place says.
+    fn check_roles(&self) -> Result<(), Failure> {
+        for (number, node) in self.nodes.iter().enumerate() {
+            let row = self
+                .connect_to(number)?
+                .query_one("SELECT pg_is_in_recovery()", &[]);
+            let is_standby: bool = row.map_err(|error| failure(&error))?.get(0);
+            if is_standby != (number > 0) {
+                let role = if is_standby {
+                    "a standby"
+                } else {
+                    "no standby"
+                };
+                return Err(Failure::Fatal(format!(
+                    "{} is {role}; give the address of the primary first, then those of its standbys",
+                    node.place
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tables are on a standby when it has applied what made them.
+    fn wait_for_standbys(&self, primary: &mut Connection) -> Result<(), Failure> {
+        let of = |error: postgres::Error| failure(&error);
+        for (number, node) in self.nodes.iter().enumerate().skip(1) {
+            let row = primary.query_one("SELECT pg_current_wal_lsn()::text", &[]);
+            let reached: String = row.map_err(of)?.get(0);
+            let mut standby = self.connect_to(number)?;
+            let query = "SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn AND to_regclass('kingsnake_registers') IS NOT NULL";
+            let since = Instant::now();
+            while standby
+                .query_one(query, &[&reached])
+                .map_err(of)?
+                .get::<_, Option<bool>>(0)
+                != Some(true)
+            {
+                if since.elapsed() > Duration::from_secs(20) {
+                    self.clean()?;
+                    return Err(Failure::Fatal(format!(
+                        "{} did not get the tables in 20 s: is it a standby of {}?",
+                        node.place,
+                        self.place()
+                    )));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
     }
 
     fn decoded(connection: &mut Connection) -> Result<VersionLog, Failure> {
@@ -178,6 +238,11 @@ impl Postgres {
         }
         Ok(log)
     }
+}
+
+fn plural(standbys: usize) -> String {
+    let end = if standbys == 1 { "" } else { "s" };
+    format!("{standbys} standby{end}")
 }
 
 /// A line of `test_decoding` as a version; nothing where it is none, or an initial value.
@@ -256,7 +321,34 @@ impl Database for Postgres {
             .map_err(|error| failure(&error))?;
         let version: String = row.get(0);
         let number = version.split(' ').next().unwrap_or("");
-        Ok(format!("PostgreSQL {number}"))
+        let major = number
+            .split('.')
+            .next()
+            .and_then(|it| it.parse::<u32>().ok());
+        if major.is_some_and(|major| major < OLDEST) {
+            return Err(Failure::Fatal(format!(
+                "{} is PostgreSQL {number}; {OLDEST} and newer are collected from",
+                self.place()
+            )));
+        }
+        self.check_roles()?;
+        Ok(match self.nodes.len() {
+            1 => format!("PostgreSQL {number}"),
+            nodes => format!("PostgreSQL {number} with {}", plural(nodes - 1)),
+        })
+    }
+
+    fn node(&self, session: usize) -> Option<String> {
+        let name = match self.reads.place(session, self.nodes.len()).0 {
+            0 => "primary".to_owned(),
+            _ if self.nodes.len() == 2 => "standby".to_owned(),
+            node => format!("standby {node}"),
+        };
+        (self.nodes.len() > 1).then_some(name)
+    }
+
+    fn runs(&self, session: usize) -> SessionShare {
+        self.reads.place(session, self.nodes.len()).1
     }
 
     fn settings(&self) -> Vec<(String, String)> {
@@ -269,7 +361,7 @@ impl Database for Postgres {
             Some(code) if *code == SqlState::DUPLICATE_TABLE => Failure::Fatal(format!(
                 "{} at {}: drop it, or name another database",
                 told(&error).replace("already exists", "is in the way"),
-                self.place
+                self.place()
             )),
             Some(code)
                 if *code == SqlState::INSUFFICIENT_PRIVILEGE
@@ -278,7 +370,7 @@ impl Database for Postgres {
                 Failure::Fatal(format!(
                     "{} at {}: collecting makes tables of its own, so it needs a user who may",
                     told(&error),
-                    self.place
+                    self.place()
                 ))
             }
             _ => failure(&error),
@@ -319,25 +411,26 @@ impl Database for Postgres {
                     "{} at {}: the order by the log needs wal_level = logical and the right to replicate; \
                      --version-order rank or trigger does not",
                     told(&error),
-                    self.place
+                    self.place()
                 )));
             }
         }
-        Ok(())
+        self.wait_for_standbys(&mut connection)
     }
 
-    fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        let mut connection = self.connect()?;
+    fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
+        let (node, _) = self.reads.place(session, self.nodes.len());
+        let mut connection = self.connect_to(node)?;
         let snapshots = self
             .settings
             .iter()
             .any(|(name, value)| name == "snapshots" && value == "on");
         let snapshot = if snapshots {
-            "pg_current_snapshot()::text"
+            "txid_current_snapshot()::text"
         } else {
             "NULL::text"
         };
-        let name = ", pg_current_xact_id()::text";
+        let name = ", txid_current()::text";
         let insert = format!(
             "INSERT INTO kingsnake_registers AS r VALUES ($1, $2, $3, 1)
              ON CONFLICT (k) DO UPDATE SET v = excluded.v, b = excluded.b, n = r.n + 1 RETURNING n{name}"
@@ -370,6 +463,8 @@ impl Database for Postgres {
             ranked: self.order == OrderBy::Rank,
             updates: self.rows_at_first.load(Ordering::Relaxed),
             snapshots,
+            // A standby gives no transaction a name.
+            names: snapshots && node == 0,
             snapshot: String::new(),
         }))
     }
@@ -398,7 +493,7 @@ impl Database for Postgres {
             return Resolution::Unknown;
         };
         for _ in 0..40 {
-            let Ok(row) = connection.query_one("SELECT pg_xact_status($1::text::xid8)", &[&txn])
+            let Ok(row) = connection.query_one("SELECT txid_status($1::text::bigint)", &[&txn])
             else {
                 return Resolution::Unknown;
             };
@@ -435,11 +530,11 @@ const TRIGGER: &str = "
     CREATE TABLE kingsnake_log (id BIGSERIAL PRIMARY KEY, k BIGINT NOT NULL, v BIGINT NOT NULL);
     CREATE FUNCTION kingsnake_note() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN IF tg_op = ''DELETE'' THEN INSERT INTO kingsnake_log (k, v) VALUES (old.k, -1);
-         ELSE INSERT INTO kingsnake_log (k, v) VALUES (new.k, split_part(new.v::text, '','', -1)::bigint); END IF; RETURN NULL; END';
+         ELSE INSERT INTO kingsnake_log (k, v) VALUES (new.k, substring(new.v::text from ''[^,]*$'')::bigint); END IF; RETURN NULL; END';
     CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE OR DELETE ON kingsnake_registers
-        FOR EACH ROW EXECUTE FUNCTION kingsnake_note();
+        FOR EACH ROW EXECUTE PROCEDURE kingsnake_note();
     CREATE TRIGGER kingsnake_note AFTER INSERT OR UPDATE ON kingsnake_lists
-        FOR EACH ROW EXECUTE FUNCTION kingsnake_note();";
+        FOR EACH ROW EXECUTE PROCEDURE kingsnake_note();";
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,7 @@ pub(super) struct Conditions {
 impl Conditions {
     pub(super) fn prepare(connection: &mut Connection, has_snapshots: bool) -> Result<Self, Error> {
         let snapshot = if has_snapshots {
-            "pg_current_snapshot()::text"
+            "txid_current_snapshot()::text"
         } else {
             "NULL::text"
         };

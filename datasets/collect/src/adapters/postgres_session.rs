@@ -16,6 +16,7 @@ pub(super) struct Statements {
     pub(super) delete: Statement,
 }
 
+#[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
 pub(super) struct Client {
     pub(super) connection: Connection,
     pub(super) statements: Statements,
@@ -27,6 +28,8 @@ pub(super) struct Client {
     /// Rows are there from the first, so writes are updates.
     pub(super) updates: bool,
     pub(super) snapshots: bool,
+    /// Each transaction is given a name when it begins.
+    pub(super) names: bool,
     pub(super) snapshot: String,
 }
 
@@ -66,9 +69,9 @@ impl DatabaseSession for Client {
     fn begin(&mut self) -> Result<(), Failure> {
         let of = |error: postgres::Error| failure(&error);
         self.connection.batch_execute(&self.begin).map_err(of)?;
-        if self.snapshots {
+        if self.names {
             // Snapshots of others name this transaction, be it that it aborts before its first write is answered.
-            let query = "SELECT pg_current_xact_id()::text";
+            let query = "SELECT txid_current()::text";
             let row = self.connection.query_one(query, &[]).map_err(of)?;
             self.name = row.get(0);
         }

@@ -5,26 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use redb::{Database as Store, Durability, ReadableTable, TableDefinition, WriteTransaction};
 
-use super::{Adapter, PromisedLevel, Target, encode};
-use crate::adapter::{
-    Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, Wrote,
-};
+use super::{Target, encode};
+use crate::adapter::{Database, DatabaseSession, Failure, Initially, Key, StoredCell, Wrote};
 
-pub(super) const ADAPTER: Adapter = Adapter {
-    name: "redb",
-    about: "redb, an embedded store with a single writer, compiled in",
-    is_embedded: true,
-    levels: &[PromisedLevel {
-        name: "serializable",
-        level: Some("strict-ser"),
-        about: "write transactions, one at a time",
-    }],
-    version_orders: &[OrderBy::None],
-    settings: &[],
-    is_cluster: false,
-    has_conditions: false,
-    make: |target| Ok(Box::new(Redb::new(target))),
-};
+/// The database at a target.
+#[allow(clippy::unnecessary_wraps)] // Others can fail.
+pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
+    Ok(Box::new(Redb::new(target)))
+}
 
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("kingsnake");
 

@@ -8,44 +8,17 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
-use super::{Adapter, PromisedLevel, Target};
+use super::Target;
 use crate::adapter::{
     Aggregate, Chosen, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell,
     VersionLog, Wrote,
 };
 
-const fn promise(
-    name: &'static str,
-    level: Option<&'static str>,
-    about: &'static str,
-) -> PromisedLevel {
-    PromisedLevel { name, level, about }
+/// The database at a target.
+#[allow(clippy::unnecessary_wraps)] // Others can fail.
+pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
+    Ok(Box::new(Sqlite::new(target)))
 }
-
-pub(super) const ADAPTER: Adapter = Adapter {
-    name: "sqlite",
-    about: "SQLite, compiled in",
-    is_embedded: true,
-    levels: &[
-        promise("serializable", Some("ser"), "BEGIN DEFERRED"),
-        promise("immediate", Some("ser"), "BEGIN IMMEDIATE"),
-        promise(
-            "shared-cache",
-            Some("ser"),
-            "BEGIN DEFERRED, one cache for all sessions",
-        ),
-        promise(
-            "read-uncommitted",
-            None,
-            "the same with PRAGMA read_uncommitted",
-        ),
-    ],
-    version_orders: &[OrderBy::Rank, OrderBy::Trigger, OrderBy::None],
-    settings: &[],
-    is_cluster: false,
-    has_conditions: true,
-    make: |target| Ok(Box::new(Sqlite::new(target))),
-};
 
 struct Sqlite {
     path: PathBuf,

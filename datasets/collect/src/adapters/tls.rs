@@ -1,7 +1,7 @@
 //! TLS of connections: what an address asks for, and which certificates are believed.
 //!
-//! Invariant: a connection that is encrypted has checked the server's certificate and its name. There is no way to turn the check
-//! off; an authority of one's own is named by `sslrootcert`.
+//! Invariant: a connection that is encrypted has checked that an authority signed the server's certificate, and, unless
+//! `verify-ca` was asked for, that it is for this server's name. An authority of one's own is named by `sslrootcert`.
 
 use std::path::PathBuf;
 
@@ -16,19 +16,69 @@ pub(super) enum TlsMode {
     Offered,
     /// Always.
     Required,
+    /// Always; the certificate may be for another name, as behind a proxy.
+    AnyName,
 }
 
 /// What an address asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TlsWanted {
     pub(super) mode: TlsMode,
-    /// The certificates of authorities that are believed besides the public ones.
+    /// A file of the certificates of authorities that are believed. Without it, the public ones are.
     pub(super) authority: Option<PathBuf>,
 }
 
 /// Takes the parameters about TLS out of an address: `sslmode` and `sslrootcert` as `PostgreSQL` spells them, or `ssl-mode` and
 /// `ssl-ca` as `MySQL` does.
 pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
+    let (rest, mode, authority) = split(address);
+    let mode = match mode.as_deref() {
+        None if authority.is_none() && is_here(&rest) => TlsMode::Off,
+        None if authority.is_none() => TlsMode::Offered,
+        Some("disable" | "disabled") => TlsMode::Off,
+        Some("prefer" | "preferred") => TlsMode::Offered,
+        None
+        | Some("require" | "required" | "verify-full" | "verify_identity" | "verify-identity") => {
+            TlsMode::Required
+        }
+        // Anybody can have a certificate of a public authority for a name of their own.
+        Some("verify-ca" | "verify_ca") if authority.is_none() => {
+            return Err(Failure::Fatal(
+                "sslmode=verify-ca does not check the name, so it needs the file of an authority: sslrootcert=FILE (ssl-ca for MariaDB)"
+                    .to_owned(),
+            ));
+        }
+        Some("verify-ca" | "verify_ca") => TlsMode::AnyName,
+        Some(other) => {
+            return Err(Failure::Fatal(format!(
+                "sslmode={other} is not known: disable, prefer, require, verify-ca or verify-full; the certificate is always checked"
+            )));
+        }
+    };
+    Ok((rest, TlsWanted { mode, authority }))
+}
+
+/// The same of an address of etcd, whose scheme says whether it is encrypted.
+#[cfg(feature = "etcd")]
+pub(super) fn take_https(address: &str) -> Result<(String, Option<PathBuf>), Failure> {
+    let (rest, mode, authority) = split(address);
+    let wrong = |why: &str| Err(Failure::Fatal(format!("{rest}: {why}")));
+    let is_encrypted = rest.starts_with("https://");
+    match mode.as_deref() {
+        None | Some("require" | "required" | "verify-full") if is_encrypted => {
+            Ok((rest, authority))
+        }
+        None | Some("disable") if !is_encrypted && authority.is_none() => Ok((rest, None)),
+        Some("verify-ca") if is_encrypted => wrong(
+            "sslmode=verify-ca is not supported for etcd; the certificate's name is always checked",
+        ),
+        _ if is_encrypted => wrong("https:// is always encrypted and checked; leave sslmode out"),
+        _ => wrong("http:// is not encrypted; write https://"),
+    }
+}
+
+/// An address without its parameters about TLS, then the mode in small letters and the file of authorities.
+fn split(address: &str) -> (String, Option<String>, Option<PathBuf>) {
     let mut found = (None, None);
     let rest = match address.split_once("://") {
         Some((scheme, rest)) => {
@@ -40,23 +90,8 @@ pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
         None => kept(address.split(' '), &mut found).join(" "),
     };
     let (mode, authority) = found;
-    let mode = match mode.as_deref().map(str::to_ascii_lowercase).as_deref() {
-        None if authority.is_none() && is_here(&rest) => TlsMode::Off,
-        None if authority.is_none() => TlsMode::Offered,
-        Some("disable" | "disabled") => TlsMode::Off,
-        Some("prefer" | "preferred") => TlsMode::Offered,
-        None
-        | Some("require" | "required" | "verify-full" | "verify_identity" | "verify-identity") => {
-            TlsMode::Required
-        }
-        Some(other) => {
-            return Err(Failure::Fatal(format!(
-                "sslmode={other} is not known: disable, prefer, require or verify-full; the certificate and its name are always checked"
-            )));
-        }
-    };
-    let authority = authority.map(PathBuf::from);
-    Ok((rest, TlsWanted { mode, authority }))
+    let mode = mode.map(|it| it.to_ascii_lowercase());
+    (rest, mode, authority.map(PathBuf::from))
 }
 
 /// The parameters that are not about TLS.
@@ -99,30 +134,78 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || number.is_ok_and(|it| it.is_loopback())
 }
 
-/// A connector that believes the public authorities and this one.
+/// The most bytes of a file of certificates; all public authorities together take 250 kB.
+#[cfg(any(feature = "postgres", feature = "etcd"))]
+const MOST_CERTIFICATES: u64 = 16 << 20;
+
+/// The certificates of a file, of which there is at least one.
+#[cfg(any(feature = "postgres", feature = "etcd"))]
+fn authorities(
+    path: &std::path::Path,
+) -> Result<Vec<rustls::pki_types::CertificateDer<'static>>, Failure> {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+    let fail = |why: String| Failure::Fatal(format!("sslrootcert={}: {why}", path.display()));
+    let bytes = kingsnake_datasets::bounded::read_bytes(path, MOST_CERTIFICATES)
+        .map_err(|error| fail(error.to_string()))?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let read = read.map_err(|error| fail(error.to_string()))?;
+    if read.is_empty() {
+        return Err(fail("there is no certificate (PEM) in it".to_owned()));
+    }
+    Ok(read)
+}
+
+/// A connector that believes the authority that is wanted, or the public ones.
 #[cfg(feature = "postgres")]
 pub(super) fn connector(
     wanted: &TlsWanted,
 ) -> Result<tokio_postgres_rustls::MakeRustlsConnect, Failure> {
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject;
+    use std::sync::Arc;
     let mut roots = rustls::RootCertStore::empty();
-    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(path) = &wanted.authority {
-        let fail = |why: String| Failure::Fatal(format!("sslrootcert={}: {why}", path.display()));
-        let read = CertificateDer::pem_file_iter(path).map_err(|it| fail(it.to_string()))?;
-        for certificate in read {
-            let certificate = certificate.map_err(|it| fail(it.to_string()))?;
-            roots.add(certificate).map_err(|it| fail(it.to_string()))?;
+        for certificate in authorities(path)? {
+            roots.add(certificate).map_err(|error| {
+                Failure::Fatal(format!("sslrootcert={}: {error}", path.display()))
+            })?;
         }
+    } else {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let fail = |why: String| Failure::Fatal(format!("TLS: {why}"));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = rustls::client::WebPkiServerVerifier::builder_with_provider(
+        Arc::new(roots),
+        provider.clone(),
+    );
+    let verifier = verifier.build().map_err(|error| fail(error.to_string()))?;
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|it| Failure::Fatal(it.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .map_err(|error| fail(error.to_string()))?;
+    let config = match wanted.mode {
+        TlsMode::AnyName => config
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(super::tls_any_name::AnyName(verifier))),
+        _ => config.with_webpki_verifier(verifier),
+    };
+    let config = config.with_no_client_auth();
     Ok(tokio_postgres_rustls::MakeRustlsConnect::new(config))
+}
+
+/// The same for etcd.
+#[cfg(feature = "etcd")]
+pub(super) fn https(authority: Option<&std::path::Path>) -> Result<ureq::tls::TlsConfig, Failure> {
+    use ureq::tls::{Certificate, RootCerts, TlsConfig};
+    let mut config = TlsConfig::builder();
+    if let Some(path) = authority {
+        let read = authorities(path)?;
+        let read: Vec<Certificate<'static>> = read
+            .iter()
+            .map(|it| Certificate::from_der(it).to_owned())
+            .collect();
+        config = config.root_certs(RootCerts::new_with_certs(&read));
+    }
+    Ok(config.build())
 }
 
 #[cfg(test)]
@@ -160,6 +243,35 @@ mod tests {
         assert_eq!(taken("mysql://[::1]/d?ssl-ca=/ca.pem").1, TlsMode::Required);
         for unknown in ["allow", "verify-ca", "no", ""] {
             assert!(take(&format!("postgres://h/d?sslmode={unknown}")).is_err());
+        }
+        let any_name = "postgres://h/d?sslmode=verify-ca&sslrootcert=/ca.pem";
+        assert_eq!(taken(any_name).1, TlsMode::AnyName);
+    }
+
+    #[test]
+    #[cfg(feature = "etcd")]
+    fn the_scheme_of_etcd_says_whether_it_is_encrypted() {
+        for (typed, rest, authority) in [
+            ("http://h:2379", "http://h:2379", None),
+            ("http://h:2379?sslmode=disable", "http://h:2379", None),
+            ("https://h:2379", "https://h:2379", None),
+            (
+                "https://h:2379?sslmode=require&ssl-ca=/ca",
+                "https://h:2379",
+                Some("/ca"),
+            ),
+        ] {
+            let expected = (rest.to_owned(), authority.map(PathBuf::from));
+            assert_eq!(take_https(typed).unwrap(), expected);
+        }
+        for refused in [
+            "http://h?ssl-ca=/ca",
+            "http://h?sslmode=require",
+            "https://h?sslmode=disable",
+            "https://h?sslmode=prefer",
+            "https://h?sslmode=verify-ca&ssl-ca=/ca",
+        ] {
+            assert!(take_https(refused).is_err(), "{refused}");
         }
     }
 }

@@ -10,7 +10,7 @@ use kingsnake_history::rng::Rng;
 use rustc_hash::FxHashMap;
 
 use super::{FIRST_INSERTED, Halt, Shared};
-use crate::adapter::{Chosen, DatabaseSession, Failure, Key, StoredCell, Wrote};
+use crate::adapter::{Chosen, DatabaseSession, Failure, Key, SessionShare, StoredCell, Wrote};
 use crate::conditions::{self, Asked};
 use crate::journal::{End, Journal};
 use crate::workload::TxnPlan;
@@ -77,7 +77,17 @@ impl<'a> Client<'a> {
                 if self.shared.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
                     return Ok(());
                 }
-                let plan = self.shared.load.plan(&mut from.clone());
+                let runs = self.shared.database.runs(self.number);
+                let Some(plan) = self.shared.load.plan_for(runs, &mut from.clone()) else {
+                    return Err(Halt::Trouble(format!(
+                        "this workload has no transactions that {}; choose another, or --reads primary",
+                        if runs == SessionShare::Readers {
+                            "read"
+                        } else {
+                            "write"
+                        }
+                    )));
+                };
                 if self.attempt(plan)? == End::Committed || !self.shared.goes_on() {
                     break;
                 }
@@ -188,6 +198,12 @@ impl<'a> Client<'a> {
                     let mut read = 0;
                     while let Some(step) = transaction.next(read) {
                         read = attempt!(self.step(&mut *session, step)?);
+                        self.rest();
+                    }
+                }
+                TxnPlan::Known(steps) => {
+                    for step in steps {
+                        attempt!(self.step(&mut *session, step)?);
                         self.rest();
                     }
                 }

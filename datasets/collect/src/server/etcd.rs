@@ -1,10 +1,10 @@
 //! A private etcd, or a cluster of them, on loopback.
 
-use super::process::{Process, find_program, free_port, make_for, user};
+use super::process::{Process, free_port, make_for, user};
 use super::{Private, ServerError, Wanted};
 
 pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), ServerError> {
-    let program = find_program(&["etcd"], " (Debian's package: etcd-server)")?;
+    let program = wanted.program(&["etcd"], " (Debian's package: etcd-server)")?;
     let user = user("etcd");
     let peers = (0..wanted.nodes)
         .map(|_| free_port())

@@ -10,8 +10,11 @@ const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), ServerError> {
     let hint = " (Debian's package: mariadb-server)";
     let user = user("mysql");
-    let install = find_program(&["mariadb-install-db", "mysql_install_db"], hint)?;
-    let program = find_program(&["mariadbd", "mysqld"], hint)?;
+    let install = match wanted.beside("mariadb-install-db") {
+        Some(Ok(path)) => path,
+        _ => find_program(&["mariadb-install-db", "mysql_install_db"], hint)?,
+    };
+    let program = wanted.program(&["mariadbd", "mysqld"], hint)?;
     if wanted.nodes > 1 && !Path::new(PROVIDER).is_file() {
         return Err(ServerError::NotInstalled {
             program: PROVIDER.to_owned(),

@@ -10,7 +10,7 @@ mod postgres;
 mod process;
 mod proxy;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -69,6 +69,36 @@ pub struct Wanted<'a> {
     pub nodes: usize,
     /// Clients that will connect.
     pub sessions: usize,
+    /// The server's program, in place of the installed one; what else it needs is looked for beside it.
+    pub binary: Option<&'a Path>,
+}
+
+impl Wanted<'_> {
+    /// The program of a name beside the one that was given; nothing where none was given.
+    fn beside(&self, name: &str) -> Option<Result<PathBuf, ServerError>> {
+        let path = self.binary?.parent()?.join(name);
+        Some(if path.is_file() {
+            Ok(path)
+        } else {
+            let (program, hint) = (
+                path.display().to_string(),
+                " (it belongs beside --binary)".to_owned(),
+            );
+            Err(ServerError::NotInstalled { program, hint })
+        })
+    }
+
+    /// The server's program: the one that was given, or the first of these names.
+    fn program(&self, names: &[&str], hint: &str) -> Result<PathBuf, ServerError> {
+        match self.binary {
+            Some(binary) if binary.is_file() => Ok(binary.to_owned()),
+            Some(binary) => Err(ServerError::NotInstalled {
+                program: binary.display().to_string(),
+                hint: " (--binary)".to_owned(),
+            }),
+            None => process::find_program(names, hint),
+        }
+    }
 }
 
 impl Private {

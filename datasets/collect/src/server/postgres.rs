@@ -1,12 +1,18 @@
-//! A private `PostgreSQL`: `initdb` into a temporary directory, then `postgres` on loopback.
+//! A private `PostgreSQL`: `initdb` into a temporary directory, then `postgres` on loopback. With more nodes the first is the primary;
+//! the others are made by `pg_basebackup` and follow it by streaming. Whether a commit waits for them is up to `synchronous_commit`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::process::{Process, find_program, free_port, make_for, password, put_for, run, user};
+use super::process::{
+    Process, User, find_program, free_port, make_for, password, put_for, run, user,
+};
 use super::{Private, ServerError, Wanted};
 
 /// Debian keeps each version's programs in a directory of its own.
-fn find(name: &str) -> Result<PathBuf, ServerError> {
+fn find(name: &str, wanted: &Wanted<'_>) -> Result<PathBuf, ServerError> {
+    if let Some(found) = wanted.beside(name) {
+        return found;
+    }
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()
@@ -27,51 +33,132 @@ fn find(name: &str) -> Result<PathBuf, ServerError> {
 
 pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), ServerError> {
     let user = user("postgres");
-    let root: &Path = &private.home.path.join("0");
-    make_for(root, user)?;
-    let data = root.join("data").display().to_string();
-    let (password, kept) = (password()?, root.join("password"));
-    put_for(&kept, &password, user)?;
-    let from = format!("--pwfile={}", kept.display());
-    let words = |words: &[&str]| words.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
-    let args = words(&[
-        "-D",
-        &data,
-        "-A",
-        "scram-sha-256",
-        &from,
-        "-U",
-        "kingsnake",
-        "-E",
-        "UTF8",
-        "--locale=C",
-        "--no-sync",
-    ]);
-    run(&find("initdb")?, &args, user)?;
-    let port = free_port()?;
-    let connections = wanted.sessions * 2 + 20;
-    let settings = [
-        "listen_addresses=127.0.0.1".to_owned(),
-        format!("port={port}"),
-        format!("unix_socket_directories={}", root.display()),
-        format!("max_connections={connections}"),
-        "wal_level=logical".to_owned(),
-        // A crash of the server loses nothing by it; only one of the machine would.
-        "fsync=off".to_owned(),
-        "shared_buffers=32MB".to_owned(),
-        "max_wal_senders=2".to_owned(),
-        "max_replication_slots=4".to_owned(),
-        "restart_after_crash=on".to_owned(),
-        // Its transactions would be in our snapshots.
-        "autovacuum=off".to_owned(),
-    ];
-    let mut args = words(&["-D", &data]);
-    for setting in settings {
-        args.extend(["-c".to_owned(), setting]);
+    let password = password()?;
+    let mut primary = 0;
+    for number in 0..wanted.nodes {
+        let node = Node {
+            root: private.home.path.join(number.to_string()),
+            port: free_port()?,
+            user,
+        };
+        make_for(&node.root, user)?;
+        let mut settings = node.settings(wanted);
+        if number == 0 {
+            primary = node.port;
+            node.make_primary(wanted, &password)?;
+            if wanted.nodes > 1 {
+                settings.push("synchronous_standby_names=*".to_owned());
+            }
+        } else {
+            let from = node.make_standby(wanted, primary, &password)?;
+            settings.push(format!("primary_conninfo={from}"));
+        }
+        let mut args = vec!["-D".to_owned(), node.data()];
+        for setting in settings {
+            args.extend(["-c".to_owned(), setting]);
+        }
+        let log = private.home.path.join(format!("{number}.log"));
+        let process = Process::new(find("postgres", wanted)?, args, user, log, node.port);
+        let url = format!(
+            "postgres://kingsnake:{password}@127.0.0.1:{}/postgres",
+            node.port
+        );
+        private.add(process, url)?;
+        private.wait(number)?;
     }
-    let log = private.home.path.join("0.log");
-    let process = Process::new(find("postgres")?, args, user, log, port);
-    let url = format!("postgres://kingsnake:{password}@127.0.0.1:{port}/postgres");
-    private.add(process, url)?;
-    private.wait(0)
+    Ok(())
+}
+
+struct Node {
+    root: PathBuf,
+    port: u16,
+    user: Option<User>,
+}
+
+impl Node {
+    fn data(&self) -> String {
+        self.root.join("data").display().to_string()
+    }
+
+    fn settings(&self, wanted: &Wanted<'_>) -> Vec<String> {
+        vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            format!("unix_socket_directories={}", self.root.display()),
+            format!("max_connections={}", wanted.sessions * 2 + 20),
+            "wal_level=logical".to_owned(),
+            // A crash of the server loses nothing by it; only one of the machine would.
+            "fsync=off".to_owned(),
+            "shared_buffers=32MB".to_owned(),
+            // A backup takes two beside those of the standbys.
+            format!("max_wal_senders={}", wanted.nodes + 2),
+            "max_replication_slots=4".to_owned(),
+            "restart_after_crash=on".to_owned(),
+            // Its transactions would be in our snapshots.
+            "autovacuum=off".to_owned(),
+        ]
+    }
+
+    fn make_primary(&self, wanted: &Wanted<'_>, password: &str) -> Result<(), ServerError> {
+        let kept = self.root.join("password");
+        put_for(&kept, password, self.user)?;
+        let from = format!("--pwfile={}", kept.display());
+        let data = self.data();
+        let args = [
+            "-D",
+            &data,
+            "-A",
+            "scram-sha-256",
+            &from,
+            "-U",
+            "kingsnake",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ];
+        run(
+            &find("initdb", wanted)?,
+            &args.map(str::to_owned),
+            self.user,
+        )
+    }
+
+    /// A copy of the primary; returns how it connects to it.
+    fn make_standby(
+        &self,
+        wanted: &Wanted<'_>,
+        primary: u16,
+        password: &str,
+    ) -> Result<String, ServerError> {
+        let kept = self.root.join("password");
+        put_for(
+            &kept,
+            &format!("127.0.0.1:{primary}:*:kingsnake:{password}\n"),
+            self.user,
+        )?;
+        let from = format!(
+            "host=127.0.0.1 port={primary} user=kingsnake passfile={}",
+            kept.display()
+        );
+        let data = self.data();
+        let args = [
+            "-d",
+            &from,
+            "-D",
+            &data,
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "--no-sync",
+        ];
+        run(
+            &find("pg_basebackup", wanted)?,
+            &args.map(str::to_owned),
+            self.user,
+        )?;
+        Ok(from)
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kingsnake_collect::server::{Private, ServerError, Wanted, is_running};
 use kingsnake_collect::{
     Beside, Broken, CollectRequest, CollectRun, Collected, Database, Load, Mistake, OrderBy,
-    Target, adapter, self_test,
+    ReadsAt, Target, adapter, self_test,
 };
 use kingsnake_datasets::{ReadOptions, open};
 use kingsnake_solver::budget::Budget;
@@ -64,6 +64,7 @@ pub struct CollectCase<'a> {
     pub order: OrderBy,
     pub run: CollectRun,
     pub settings: Vec<(String, String)>,
+    pub reads: Option<ReadsAt>,
 }
 
 impl<'a> CollectCase<'a> {
@@ -80,6 +81,7 @@ impl<'a> CollectCase<'a> {
                 ..CollectRun::default()
             },
             settings: Vec::new(),
+            reads: None,
         }
     }
 
@@ -117,6 +119,7 @@ impl<'a> CollectCase<'a> {
             kind: self.load().kind(),
             directory: directory.to_owned(),
             settings: self.settings.clone(),
+            reads: self.reads,
         })
     }
 
@@ -218,6 +221,7 @@ pub fn server(database: &str, nodes: usize) -> Option<Private> {
         database,
         nodes,
         sessions: 16,
+        binary: None,
     }) {
         Ok(server) => Some(server),
         Err(error @ ServerError::NotInstalled { .. }) => {
