@@ -57,6 +57,9 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     Ok(parsed)
 }
 
+/// The most bytes of settings, assumptions and other files that people write.
+pub const MOST_TEXT: u64 = 256 << 20;
+
 /// How a history is read.
 pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
     ReadOptions {
@@ -66,6 +69,16 @@ pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
         // The budget knows how much memory there is.
         max_decompressed: u64::MAX,
         budget: budget.clone(),
+        // `interrupt` handles the signal of a file that becomes shorter.
+        map: true,
+    }
+}
+
+/// How a history that was read before is read again, to show parts of it.
+pub fn again() -> ReadOptions {
+    ReadOptions {
+        map: true,
+        ..ReadOptions::default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`open`] reads a file or a directory in any [`Format`], recognised from its content; [`write()`] writes one.
 //! Every reader fills a [`HistoryBuilder`], so what comes out is well formed whatever came in.
 
+pub mod bounded;
 mod cursor;
 mod error;
 mod format;
@@ -29,7 +30,7 @@ pub use format::{Format, UnknownFormat};
 pub use locate::{Located, SourceEvent, SourceLine, locate};
 pub use many::{Scan, ScannedHistory};
 pub use whole::{Pending, discard_pending, note_pending, write_whole};
-pub use writers::{write, write_version_orders};
+pub use writers::{kingsnake_bytes, write, write_version_orders};
 
 use cursor::Input;
 use formats::cobra::{Identity, SessionLog};
@@ -48,6 +49,9 @@ pub struct ReadOptions {
     pub max_decompressed: u64,
     /// Reading stops with [`InputProblem::Stopped`] when it ends.
     pub budget: Budget,
+    /// Whether large files are mapped, which saves a copy. A file that becomes shorter while it is mapped ends the process by
+    /// SIGBUS, so only programs that handle this signal should ask for it.
+    pub map: bool,
 }
 
 impl Default for ReadOptions {
@@ -58,6 +62,7 @@ impl Default for ReadOptions {
             ignore_unwritten: false,
             max_decompressed: 8 << 30,
             budget: Budget::unlimited(),
+            map: false,
         }
     }
 }
@@ -115,7 +120,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
         }
     };
     if let Some(beside) = &options.version_order {
-        let source = source::load(beside, options.max_decompressed, &options.budget)?;
+        let source = source::load(beside, options.max_decompressed, options)?;
         let input = Input {
             file: beside,
             bytes: source::text(beside, &source)?,

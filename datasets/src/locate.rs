@@ -4,11 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use kingsnake_history::budget::Budget;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::ReadOptions;
 use crate::error::ReadError;
 use crate::format::Format;
 use crate::source;
@@ -52,7 +52,7 @@ pub fn locate(
     path: &Path,
     format: Format,
     wanted: &[(String, String)],
-    budget: &Budget,
+    options: &ReadOptions,
 ) -> Result<Located, ReadError> {
     let mut found = Located {
         lines: vec![None; wanted.len()],
@@ -73,7 +73,7 @@ pub fn locate(
         let session = has_sessions(format).then_some(session.as_str());
         places.insert((session, txn), at);
     }
-    let bytes = source::load(path, u64::MAX, budget)?;
+    let bytes = source::load(path, u64::MAX, options)?;
     let bytes = source::text(path, &bytes)?;
     for (number, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
         let Ok(line) = std::str::from_utf8(line) else {
@@ -193,7 +193,7 @@ mod tests {
             .iter()
             .map(|(session, txn)| ((*session).to_owned(), (*txn).to_owned()))
             .collect();
-        locate(&path, format, &wanted, &Budget::unlimited()).expect("it reads")
+        locate(&path, format, &wanted, &ReadOptions::default()).expect("it reads")
     }
 
     #[test]

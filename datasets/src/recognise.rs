@@ -83,7 +83,7 @@ pub(crate) fn find(
             _ => return Err(no_logs(&path, &listing.others)),
         }
     }
-    let source = source::load(&path, options.max_decompressed, &options.budget)?;
+    let source = source::load(&path, options.max_decompressed, options)?;
     let input = Input {
         file: &path,
         bytes: &source,
@@ -142,7 +142,7 @@ fn load_logs(
     let mut left = options.max_decompressed;
     let mut loaded = Vec::with_capacity(logs.len());
     for SessionLog { number, path } in logs {
-        let source = source::load(&path, left, &options.budget)?;
+        let source = source::load(&path, left, options)?;
         if matches!(source, FileSource::Owned(_)) {
             left = left.saturating_sub(source.len() as u64);
         }

@@ -1,4 +1,4 @@
-//! Brings a file's bytes into memory: mapped where it is large, decompressed where it is gzip or zstd.
+//! Brings a file's bytes into memory: mapped where it is large and the caller asks for that, decompressed where it is gzip or zstd.
 //!
 //! Invariant: what is decompressed, or comes from a pipe or a device, never exceeds the caller's limit, and the budget is asked
 //! after every piece.
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use kingsnake_history::budget::Budget;
 use memmap2::Mmap;
 
+use crate::ReadOptions;
 use crate::error::{InputProblem, Place, ReadError};
 
 /// Below this size a plain read is cheaper than a mapping.
@@ -41,8 +42,13 @@ impl Deref for FileSource {
 }
 
 /// Reads a file, decompressed.
-pub(crate) fn load(path: &Path, limit: u64, budget: &Budget) -> Result<FileSource, ReadError> {
-    let raw = map(path, limit, budget)?;
+pub(crate) fn load(
+    path: &Path,
+    limit: u64,
+    options: &ReadOptions,
+) -> Result<FileSource, ReadError> {
+    let budget = &options.budget;
+    let raw = raw(path, limit, options)?;
     let fail = |error: io::Error| ReadError::new(path, Place::Whole, error);
     if raw.starts_with(GZIP) {
         let reader = flate2::read::MultiGzDecoder::new(&*raw);
@@ -101,15 +107,18 @@ pub(crate) fn text<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8], ReadErr
     Ok(bytes)
 }
 
-fn map(path: &Path, limit: u64, budget: &Budget) -> Result<FileSource, ReadError> {
+/// The bytes as they are in the file.
+fn raw(path: &Path, limit: u64, options: &ReadOptions) -> Result<FileSource, ReadError> {
     let fail = |error: io::Error| ReadError::new(path, Place::Whole, error);
     let file = File::open(path).map_err(fail)?;
     let meta = file.metadata().map_err(fail)?;
-    if !meta.is_file() || meta.len() < MAP_FROM {
-        return pieces(file, path, limit, budget).map(FileSource::Owned);
+    if !meta.is_file() || !options.map || meta.len() < MAP_FROM {
+        // A file on a disk is as large as it is; the limit is for what grows while it is read.
+        let limit = if meta.is_file() { u64::MAX } else { limit };
+        return pieces(file, path, limit, &options.budget).map(FileSource::Owned);
     }
-    // A file that shrinks while it is mapped would end the process; so would it for every tool that maps its
-    // input. Nothing else can go wrong: the mapping is private, read only, and dropped before the reader returns.
+    // A file that shrinks while it is mapped ends the process, unless the caller handles SIGBUS, as one who asks for mapping
+    // does. Nothing else can go wrong: the mapping is private, read only, and dropped before the reader returns.
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) }.map_err(fail)?;
     Ok(FileSource::Mapped(map))

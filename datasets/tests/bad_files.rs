@@ -81,6 +81,36 @@ fn a_directory_without_logs_says_what_it_holds() {
     );
 }
 
+/// Reads a large file again and again while it is cut off and written anew: a mapped one would end the process by SIGBUS.
+#[test]
+fn a_file_that_becomes_shorter_while_it_is_read_is_an_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("h.jsonl");
+    let mut text = "{\"kingsnake\":1}\n".to_owned();
+    for txn in 0..40_000 {
+        let line = format!(
+            "{{\"id\":\"T{txn}\",\"session\":\"a\",\"status\":\"committed\",\"ops\":[[\"w\",\"k{txn}\",1]]}}\n"
+        );
+        text.push_str(&line);
+    }
+    fs::write(&path, &text).unwrap();
+    assert!(open(&path, &ReadOptions::default()).is_ok());
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let over = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(over) {
+                fs::write(&path, "").unwrap();
+                fs::write(&path, &text).unwrap();
+            }
+        });
+        for _ in 0..40 {
+            drop(open(&path, &ReadOptions::default()));
+        }
+        is_over.store(true, over);
+    });
+}
+
 #[test]
 fn a_decompression_bomb_meets_the_limit() {
     let directory = tempfile::tempdir().unwrap();

@@ -131,7 +131,7 @@ impl Events {
         }
         if n_dropped > 0 {
             warnings.push(format!(
-                "{n_dropped} reads of values that nobody wrote were ignored"
+                "{n_dropped} reads of values that were never written were ignored"
             ));
         }
     }

@@ -399,7 +399,7 @@ impl Feed {
         }
         if !self.has_initial && n_found > 0 {
             warnings.push(format!(
-                "the log has no initial transaction: {n_found} values that nobody wrote count as initial"
+                "the log has no initial transaction: {n_found} values that were never written count as initial"
             ));
         }
     }

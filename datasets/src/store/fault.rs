@@ -111,7 +111,7 @@ macro_rules! faults {
 }
 
 faults! {
-    ThinAirRead "thin-air-read" "A transaction reads what nobody wrote." Everything
+    ThinAirRead "thin-air-read" "A transaction reads a value that was never written." Everything
         [by(0, &[R(X, ThinAir)])]
     AbortedRead "aborted-read" "A transaction reads what an aborted one wrote." Everything
         [aborted(0, &[R(X, Before), W(X)]), by(1, &[R(X, Write(0, 0))])]

@@ -70,9 +70,9 @@ pub trait Workload: Sync {
 /// What the percentages of a mix apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
-    /// Each operation is drawn on its own.
+    /// Draw each operation independently.
     Operation,
-    /// All operations of a transaction are of one sort.
+    /// All operations of a transaction are of one kind.
     Transaction,
 }
 

@@ -213,11 +213,7 @@ impl Show<'_> {
                 index = end;
             } else if let Some(compare) = compare {
                 self.compare(out, compare)?;
-                index += match compare.outcome {
-                    CompareOutcome::Applied => 2,
-                    CompareOutcome::Shown(_) => 1,
-                    CompareOutcome::Refused => 0,
-                };
+                index += compare.outcome.n_ops();
             } else {
                 self.op(out, ops[index], history.is_insert(txn, index))?;
                 index += 1;

@@ -53,9 +53,8 @@ pub fn write(history: &History, format: Format, path: &Path) -> Result<Vec<Strin
     })
 }
 
-/// Writes a history in our own format to memory, for tests that compare histories.
-#[cfg(test)]
-pub(crate) fn kingsnake_bytes(history: &History, out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes a history in our own format to memory.
+pub fn kingsnake_bytes(history: &History, out: &mut Vec<u8>) -> io::Result<()> {
     kingsnake::write(history, out).map(drop)
 }
 
