@@ -1,9 +1,10 @@
 //! Draws a check's progress on a terminal: phase, round, open constraints, percentage, elapsed time.
 //!
-//! A thread of its own draws, so that the clock runs on while the check is busy. It draws nothing in the first moments:
-//! most checks are over before anybody could read it.
+//! A thread of its own draws, so that the clock runs on while the check is busy. It draws nothing in the first moments: most checks
+//! are over before anybody could read it. Where several levels are asked, each answer of a long run is printed when it is known, also
+//! where stderr is no terminal.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ use crate::voice::{count, grouped};
 
 const FIRST: Duration = Duration::from_millis(250);
 const EVERY: Duration = Duration::from_millis(100);
+/// Answers of single levels are printed once a run has taken this long.
+const LONG: Duration = Duration::from_secs(2);
 
 /// Draws if somebody is looking, until it is dropped.
 pub struct Drawing {
@@ -27,17 +30,23 @@ pub struct CheckListener(Option<Sender<Told>>);
 
 enum Told {
     Event(ProgressEvent),
+    Shrinking { n_txns: usize, n_checks: usize },
     End,
 }
 
 impl Drawing {
-    /// Draws on stderr if that is a terminal and nobody asked for quiet.
+    /// Draws on stderr unless quiet is asked for: all of it on a terminal, else only the answers of single levels.
     pub fn new(start: Instant, quiet: bool) -> Self {
-        if quiet || !io::stderr().is_terminal() {
+        if quiet {
             return Drawing { thread: None };
         }
         let (sender, events) = mpsc::channel();
-        let thread = std::thread::spawn(move || draw(start, &events));
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let thread = std::thread::spawn(move || draw(start, &events, target));
         Drawing {
             thread: Some((sender, thread)),
         }
@@ -46,6 +55,15 @@ impl Drawing {
     /// Somebody to tell.
     pub fn listener(&self) -> CheckListener {
         CheckListener(self.thread.as_ref().map(|(sender, _)| sender.clone()))
+    }
+}
+
+impl CheckListener {
+    /// Tells how far a shrinking is.
+    pub fn shrinking(&self, n_txns: usize, n_checks: usize) {
+        if let Some(sender) = &self.0 {
+            let _ = sender.send(Told::Shrinking { n_txns, n_checks });
+        }
     }
 }
 
@@ -67,13 +85,28 @@ impl Drop for Drawing {
     }
 }
 
-fn draw(start: Instant, events: &Receiver<Told>) {
+fn draw(start: Instant, events: &Receiver<Told>, target: ProgressDrawTarget) {
     let mut state = State::default();
-    let mut bar = None;
+    let mut target = Some(target);
+    let mut bar: Option<ProgressBar> = None;
     loop {
         match events.recv_timeout(EVERY) {
             Ok(Told::Event(event)) => {
                 state.take(&event);
+                if let ProgressEvent::Answered { level, verdict } = event
+                    && start.elapsed() >= LONG
+                {
+                    let line = format!("{level}: {verdict}");
+                    match &bar {
+                        Some(bar) if !bar.is_hidden() => bar.println(line),
+                        // A closed stderr ends no check.
+                        _ => drop(writeln!(io::stderr(), "{line}")),
+                    }
+                }
+                continue;
+            }
+            Ok(Told::Shrinking { n_txns, n_checks }) => {
+                state.shrunk = Some((n_txns, n_checks));
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -81,7 +114,8 @@ fn draw(start: Instant, events: &Receiver<Told>) {
         }
         if start.elapsed() >= FIRST {
             let bar = bar.get_or_insert_with(|| {
-                ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+                let target = target.take().unwrap_or_else(ProgressDrawTarget::hidden);
+                ProgressBar::with_draw_target(None, target)
                     .with_style(style())
                     .with_elapsed(start.elapsed())
             });
@@ -101,6 +135,10 @@ fn style() -> ProgressStyle {
 
 #[derive(Default)]
 struct State {
+    /// The level, where several are asked.
+    level: Option<&'static str>,
+    /// Transactions left and checks so far, where a history is shrunk.
+    shrunk: Option<(usize, usize)>,
     phase: Option<Phase>,
     round: usize,
     /// The open constraints after the first round, against which the percentage counts.
@@ -114,6 +152,13 @@ struct State {
 impl State {
     fn take(&mut self, event: &ProgressEvent) {
         match *event {
+            ProgressEvent::Asking(level) => {
+                *self = State {
+                    level: Some(level),
+                    ..State::default()
+                };
+            }
+            ProgressEvent::Answered { .. } => {}
             ProgressEvent::Phase(phase) => self.phase = Some(phase),
             ProgressEvent::Round { round, open, .. } => {
                 if self.round == 0 {
@@ -132,6 +177,18 @@ impl State {
     }
 
     fn words(&self) -> String {
+        if let Some((n_txns, n_checks)) = self.shrunk {
+            return format!(
+                "shrink · {} · {}",
+                count(n_txns, "transaction"),
+                count(n_checks, "check")
+            );
+        }
+        let level = self.level.map_or(String::new(), |it| format!("{it} · "));
+        level + &self.of_phase()
+    }
+
+    fn of_phase(&self) -> String {
         let Some(phase) = self.phase else {
             return "start".to_owned();
         };

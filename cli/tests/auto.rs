@@ -72,12 +72,12 @@ fn a_table_says_which_levels_hold() {
     let said = expect(1, &["check", &path, "--level", "auto"]);
     let first = said.stdout.lines().next().unwrap_or_default();
     assert!(
-        first.starts_with("strongest: strong-session-ser, gsi ("),
+        first.starts_with("strongest: strong-session-ser, gsi --session-order off ("),
         "{first}"
     );
     for line in [
-        "strict-ser          violated",
-        "gsi                 satisfied",
+        "strict-ser               violated",
+        "gsi --session-order off  satisfied",
     ] {
         assert!(said.stdout.contains(line), "{}", said.stdout);
     }

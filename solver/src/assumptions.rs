@@ -319,7 +319,7 @@ fn an_engine_that_forgets_an_assumption_is_caught() {
 #[test]
 fn a_value_that_nobody_wrote_is_the_initial_state_or_somebodys_if_so_told() {
     use crate::model::{HistoryBuilder, Token};
-    // One transaction writes x = 1; a later one of its session reads x = 2, which nobody wrote.
+    // One transaction writes x = 1; a later one of its session reads x = 2, which was never written.
     let mut builder = HistoryBuilder::new();
     builder.initial_everywhere(Token::Nil);
     let session = builder.session(Token::Int(0));

@@ -4,6 +4,8 @@
 //! An answer that the lattice implies is checked again like any other: an order is replayed at the weaker level, a proof
 //! is derived again at the stronger one.
 
+use std::time::Duration;
+
 use crate::budget::{Budget, StopReason};
 use crate::certify::order_sources::{needs_sources, replay_weaker};
 use crate::certify::{self, Refusal};
@@ -12,7 +14,7 @@ use crate::context::Context;
 use crate::level::{Level, Model, Spec};
 use crate::model::{History, Status};
 use crate::phases::{self, Stop};
-use crate::progress::Progress;
+use crate::progress::{Progress, ProgressEvent};
 use crate::verdict::{
     Certificate, Counterexample, Finding, Moment, Point, Proof, Step, StepReason, Verdict,
 };
@@ -24,6 +26,26 @@ pub struct Asked {
     pub level: Level,
     /// Its ingredients.
     pub spec: Spec,
+}
+
+impl Asked {
+    /// The name, and the switch where the name alone asks for session order and this does not: each label asks one question.
+    pub fn label(&self) -> &'static str {
+        let default = self.level.spec(None).map(|it| it.session_order);
+        let is_default = default == Some(self.spec.session_order);
+        match self.level {
+            level if is_default => level.name(),
+            Level::Ser => "ser --session-order off",
+            Level::Gsi => "gsi --session-order off",
+            Level::Si => "si --session-order off",
+            Level::Psi => "psi --session-order off",
+            Level::Pc => "pc --session-order off",
+            Level::Cc => "cc --session-order off",
+            Level::Ra => "ra --session-order off",
+            Level::Rc => "rc --session-order off",
+            level => level.name(),
+        }
+    }
 }
 
 /// The levels by name. A level whose name speaks of sessions or of strength is asked with session order, every other one without it, the
@@ -53,12 +75,15 @@ pub fn levels(session_order: Option<bool>) -> Vec<Asked> {
 
 /// Answers for every level, in the order in which they are asked for; `None` where a level looks at the clock and the history has no
 /// times.
+///
+/// One hard level must not take the time of the others: each check gets an equal share of the time that is left, and never more than
+/// `per_level`.
 pub fn auto(
     history: &History,
     asked: &[Asked],
     techniques: &Techniques,
     engines: &mut Engines<'_>,
-    budget: &Budget,
+    (budget, per_level): (&Budget, Option<Duration>),
     progress: &mut dyn Progress,
 ) -> Result<Vec<Option<Report>>, CheckError> {
     let mut shared = match phases::share(history, &mut Context::new(budget, progress)) {
@@ -78,6 +103,9 @@ pub fn auto(
             continue;
         }
         let spec = asked[at].spec;
+        let n_open = answers.iter().filter(|it| it.is_none()).count();
+        let own = share(budget, per_level, n_open);
+        progress.event(ProgressEvent::Asking(asked[at].label()));
         let lent = engines.lend();
         let report = check_on(
             history,
@@ -85,12 +113,21 @@ pub fn auto(
             spec,
             techniques,
             lent,
-            budget,
+            &own,
             progress,
         );
         let report = report?;
+        let was_open: Vec<bool> = answers.iter().map(Option::is_none).collect();
         imply(history, asked, at, &report.verdict, &mut answers)?;
         answers[at] = Some(report);
+        for (i, answer) in answers.iter().enumerate() {
+            if let Some(answer) = answer.as_ref().filter(|_| was_open[i]) {
+                progress.event(ProgressEvent::Answered {
+                    level: asked[i].label(),
+                    verdict: answer.verdict.word(),
+                });
+            }
+        }
         let kind = |spec: Spec| (spec.model, spec.session_order);
         let mut open = asked.iter().zip(&answers).filter(|it| it.1.is_none());
         if !open.any(|(it, _)| kind(it.spec) == kind(spec))
@@ -102,12 +139,21 @@ pub fn auto(
     Ok(answers)
 }
 
-/// What a check comes to that had no time to begin.
+/// The budget of the next of so many open levels.
+fn share(budget: &Budget, per_level: Option<Duration>, n_open: usize) -> Budget {
+    let equal = budget.remaining().map(|left| left / n_open.max(1) as u32);
+    match [equal, per_level].into_iter().flatten().min() {
+        Some(limit) => budget.within(limit),
+        None => budget.clone(),
+    }
+}
+
+/// The report of a check whose budget ended before it began.
 fn stopped(spec: Spec, reason: StopReason) -> Report {
     Report {
         verdict: Verdict::Unknown(reason),
         spec,
-        decider: Decider::Nobody,
+        decider: Decider::None,
         stats: CheckStats::default(),
     }
 }
@@ -292,7 +338,7 @@ pub fn holds(answer: Option<&Report>) -> Option<bool> {
 }
 
 /// The levels that hold and that no other level that holds implies.
-pub fn strongest(asked: &[Asked], answers: &[Option<Report>]) -> Vec<Level> {
+pub fn strongest(asked: &[Asked], answers: &[Option<Report>]) -> Vec<Asked> {
     let held = || {
         let both = asked.iter().zip(answers);
         both.filter(|(_, answer)| holds(answer.as_ref()) == Some(true))
@@ -300,6 +346,6 @@ pub fn strongest(asked: &[Asked], answers: &[Option<Report>]) -> Vec<Level> {
     };
     held()
         .filter(|it| !held().any(|other| other != *it && other.spec.implies(it.spec)))
-        .map(|it| it.level)
+        .copied()
         .collect()
 }

@@ -178,7 +178,7 @@ fn conclude(
 fn answered(certified: Result<(Decider, Verdict), Stop>) -> Result<(Decider, Verdict), CheckError> {
     match certified {
         Ok(answer) => Ok(answer),
-        Err(Stop::Budget(reason)) => Ok((Decider::Nobody, Verdict::Unknown(reason))),
+        Err(Stop::Budget(reason)) => Ok((Decider::None, Verdict::Unknown(reason))),
         Err(Stop::Error(error)) => Err(error),
     }
 }

@@ -1,4 +1,4 @@
-//! What every phase of a check takes besides its input: the budget, a clock, somebody who listens, and the statistics.
+//! What every phase of a check takes besides its input: the budget, a clock, a progress listener, and the statistics.
 
 use std::time::Instant;
 

@@ -48,7 +48,7 @@ pub(crate) fn check_ends(
         learned: Vec::new(),
     };
     let mut ends = Ends::new();
-    let (mut decider, mut stats) = (Decider::Nobody, CheckStats::default());
+    let (mut decider, mut stats) = (Decider::None, CheckStats::default());
     loop {
         let history = &*assigned(check.history, &ends);
         let case = Check { history, ..*check };

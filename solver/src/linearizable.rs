@@ -61,7 +61,7 @@ pub fn check_linearizable(
         }
     }
     if matches!(verdict, Verdict::Unknown(_)) {
-        decider = Decider::Nobody;
+        decider = Decider::None;
     }
     Ok(Report {
         verdict,

@@ -237,7 +237,7 @@ pub fn prune(
     }
 }
 
-/// Whom an answer is due to that pruning gives.
+/// Decider to credit when pruning answers.
 fn by_pruning(check: &Check<'_>, polygraph: &Polygraph) -> Decider {
     if polygraph.problem().is_settled() && check.techniques.linear {
         Decider::Linear
@@ -334,7 +334,7 @@ pub(crate) fn sorted(decided: &Decided) -> Result<Vec<u32>, CheckError> {
     order.map_err(|Cyclic| cyclic(decided.decider))
 }
 
-/// Whoever decided chose sides that leave no order.
+/// The decider's sides form a cycle.
 pub fn cyclic(decider: Decider) -> CheckError {
     let why = Refusal::Order("the choices have a cycle".to_owned());
     uncertified(decider, "satisfied", why)

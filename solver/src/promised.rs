@@ -59,7 +59,7 @@ fn check_recorded(
     };
     let (verdict, decider) = match answered {
         Ok(verdict) => (verdict, decider),
-        Err(AdyaError::Stopped(reason)) => (Verdict::Unknown(reason), Decider::Nobody),
+        Err(AdyaError::Stopped(reason)) => (Verdict::Unknown(reason), Decider::None),
         Err(error) => return Err(error.into()),
     };
     Ok(Report {

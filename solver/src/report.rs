@@ -36,7 +36,7 @@ pub enum Decider {
     /// Another level's answer implies this one, or its proof holds here as well.
     Implied(Level),
     /// Nothing did: the check stopped.
-    Nobody,
+    None,
 }
 
 impl Decider {
@@ -53,7 +53,7 @@ impl Decider {
             Decider::Certificate => "certificate",
             Decider::Replay => "replay",
             Decider::Implied(_) => "lattice",
-            Decider::Nobody => "nobody",
+            Decider::None => "none",
         }
     }
 }
@@ -65,9 +65,9 @@ pub struct CheckStats {
     pub phases: Vec<(&'static str, Duration)>,
     /// Transactions that count.
     pub n_counted: usize,
-    /// Transactions of unknown end that count, because somebody observed them.
+    /// Transactions of unknown end that count, because they were observed.
     pub n_unknown_counted: usize,
-    /// Transactions of unknown end that were dropped, because nobody did.
+    /// Transactions of unknown end that were dropped, because they were not observed.
     pub n_unknown_dropped: usize,
     /// Versions, initial ones left out.
     pub n_versions: usize,

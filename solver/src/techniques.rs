@@ -16,7 +16,7 @@ pub struct Techniques {
     pub unread: bool,
     /// `merge`: one constraint for two transactions, however many keys they share.
     pub merge: bool,
-    /// `linear`: where every key is ordered already, one topological sort decides and no reachability is computed.
+    /// `linear`: if every key is already ordered, one topological sort decides and no reachability is computed.
     pub linear: bool,
     /// `estimate`: guess each transaction's position from its ancestors and descendants, for the witness and the solver.
     pub estimate: bool,

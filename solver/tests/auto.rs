@@ -36,7 +36,7 @@ fn ask(
         &levels(asked_with(session_order)),
         &Techniques::default(),
         &mut engines,
-        budget,
+        (budget, None),
         &mut Silent,
     )
 }
@@ -96,8 +96,8 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
                     sketch(&history)
                 );
             }
-            for level in strongest(&asked, &answers) {
-                *tally.entry(level.name()).or_default() += 1;
+            for it in strongest(&asked, &answers) {
+                *tally.entry(it.level.name()).or_default() += 1;
             }
         }
     }

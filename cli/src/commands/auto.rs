@@ -38,6 +38,9 @@ use crate::refused::expect_sensible;
 use crate::voice::{Voice, count, lasting, printable, say};
 use crate::{memory, processor};
 
+/// The most time for one level where `--timeout` sets no limit.
+const PER_LEVEL: Duration = Duration::from_secs(60);
+
 /// Asks for every level, and says which hold.
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     expect_sensible(args, None)?;
@@ -221,7 +224,7 @@ impl Survey {
             &self.asked,
             &plan.techniques,
             &mut engines,
-            budget,
+            (budget, budget.remaining().is_none().then_some(PER_LEVEL)),
             &mut progress,
         )?;
         // What goes wrong at one level goes wrong at all.
@@ -308,22 +311,8 @@ impl Survey {
     }
 
     fn strongest(&self) -> Vec<&'static str> {
-        let levels = strongest(&self.asked, &self.answers).into_iter();
-        levels.map(Level::name).collect()
-    }
-
-    /// Which levels are asked for otherwise than by their name alone, where some are.
-    fn without_sessions(&self) -> Option<String> {
-        let (with, without): (Vec<&Asked>, Vec<&Asked>) =
-            self.asked.iter().partition(|it| it.spec.session_order);
-        if with.is_empty() || without.is_empty() {
-            return None;
-        }
-        let names: Vec<&str> = without.iter().map(|it| it.level.name()).collect();
-        Some(format!(
-            "without session order: {}; `--level NAME` alone asks with it, as --session-order on does here",
-            names.join(", ")
-        ))
+        let levels = strongest(&self.asked, &self.answers);
+        levels.iter().map(Asked::label).collect()
     }
 
     fn words(&self, history: &History, voice: Voice, time: Duration) -> String {
@@ -349,10 +338,7 @@ impl Survey {
                 Some(false) => voice.paint.bad(&word),
                 None => voice.paint.open(&word),
             };
-            let _ = writeln!(out, "  {:<18}  {word}  {}", it.level.name(), printable(why));
-        }
-        if let Some(line) = self.without_sessions() {
-            let _ = writeln!(out, "\n{line}");
+            let _ = writeln!(out, "  {:<23}  {word}  {}", it.label(), printable(why));
         }
         let n_checked = self.rows().filter(|row| {
             row.1
@@ -380,7 +366,7 @@ impl Survey {
         let history = &parsed.history;
         let rows = self.rows().zip(&self.whys);
         let rows = rows.map(|((it, answer), why)| page::LevelRow {
-            level: it.level.name().to_owned(),
+            level: it.label().to_owned(),
             words: it.spec.to_string(),
             holds: holds(answer),
             verdict: word(answer),
@@ -422,6 +408,8 @@ impl Survey {
                 };
                 json!({
                     "name": it.level.name(),
+                    "label": it.label(),
+                    "session_order": it.spec.session_order,
                     "words": it.spec.to_string(),
                     "verdict": word(answer),
                     "why": why,
@@ -484,6 +472,9 @@ fn why(meaning: &Meaning<'_>, spec: Spec, answer: Option<&Report>) -> String {
             let name = name_by(meaning, spec, counterexample);
             let adya = name.adya.map_or(String::new(), |it| format!(" ({it})"));
             format!("{}{adya}; {by}", name.short)
+        }
+        Verdict::Unknown(StopReason::Time(_)) => {
+            "not decided in time; ask for this level alone, with a longer --timeout".to_owned()
         }
         Verdict::Unknown(reason) => reason.to_string(),
         Verdict::Satisfied(_) => by,

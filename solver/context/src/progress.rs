@@ -37,6 +37,15 @@ impl Phase {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProgressEvent {
+    /// One of several levels is asked, by this name; the following events are of it.
+    Asking(&'static str),
+    /// A level of several has its answer.
+    Answered {
+        /// The level's name.
+        level: &'static str,
+        /// `satisfied`, `violated` or `unknown`.
+        verdict: &'static str,
+    },
     /// A phase began.
     Phase(Phase),
     /// A pruning round ended.

@@ -86,7 +86,7 @@ enum Skipped {
     Nothing,
     /// Edges between commits.
     Edges,
-    /// That nobody commits before the initial state.
+    /// That no transaction commits before the initial state.
     Clauses,
     /// What happened before in longer ways.
     Paths,
