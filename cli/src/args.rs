@@ -7,6 +7,7 @@ mod collect;
 mod export;
 mod generate;
 pub mod project;
+mod shrink;
 mod solve;
 mod study;
 mod techniques;
@@ -21,6 +22,7 @@ pub use check::{
 pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
+pub use shrink::ShrinkArgs;
 pub use solve::SolveArgs;
 pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
@@ -42,7 +44,7 @@ use crate::voice::complain;
 
 use values::formats;
 
-/// Checks whether a database kept its isolation promise.
+/// Check whether a database kept its isolation guarantees.
 ///
 /// Exit status: 0 satisfied, 1 violated, 2 error, 3 unknown.
 #[derive(Debug, Parser)]
@@ -53,18 +55,18 @@ use values::formats;
     arg_required_else_help = true
 )]
 pub struct Typed {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// What every command takes.
+    /// Options of every command.
     #[command(flatten)]
     pub general: GeneralArgs,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub struct GeneralArgs {
-    /// How much to say, and how.
+    /// How much to print, and how.
     #[command(flatten)]
     pub voice: VoiceArgs,
     /// End when stdin closes, as the processes of a study do when the study ends.
@@ -72,84 +74,88 @@ pub struct GeneralArgs {
     pub leash: bool,
 }
 
-/// How much to say, and how.
+/// How much to print, and how.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct VoiceArgs {
-    /// Say only the verdict, and draw no progress.
+    /// Print only the verdict; no progress bar.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more: the plan, phase times, pruning rounds, solver statistics, peak memory.
+    /// Print more: the plan, phase times, pruning rounds, solver statistics, peak memory.
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Colour the words.
+    /// When to colour the output.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 }
 
-/// When to colour.
+/// When to colour the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// Colour on a terminal, unless `NO_COLOR` is set.
     Auto,
-    /// Even in a pipe.
+    /// Colour even in a pipe.
     Always,
-    /// Not even on a terminal.
+    /// Never colour.
     Never,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check histories at an isolation level.
     Check(Box<CheckManyArgs>),
-    /// Replay a certificate against a history, in linear time, or judge a counterexample again.
+    /// Replay a certificate against a history in linear time, or re-check a counterexample.
     Verify(VerifyArgs),
-    /// Check a proof that constraints cannot all be met, with nothing of what found it.
+    /// Check an unsatisfiability proof independently of the solver.
     VerifyProof(Box<VerifyProofArgs>),
-    /// Check a history and tell at length what happened.
+    /// Check a history and explain in detail what happened.
     Explain(Box<ExplainArgs>),
-    /// Look for mistakes of the log that would pass for bugs of the database; exit status 1 if there are any.
+    /// Find logging mistakes that look like database bugs; exit status 1 if there are any.
     Lint(LintArgs),
-    /// Count what a history holds.
+    /// Print the size of a history: transactions, sessions, keys, operations.
     Stats(StatsArgs),
-    /// Write a history in another format.
+    /// Convert a history to another format.
     Convert(ConvertArgs),
-    /// Write what a solver would be asked, in another solver's language.
+    /// Shrink a violated history to the few transactions and operations that show the anomaly, for a bug report.
+    ///
+    /// Exit status: 1 violated, and FILE is written; 0 satisfied, 2 error, 3 unknown: there is nothing to shrink.
+    Shrink(ShrinkArgs),
+    /// Write the constraints of a history in the input format of another solver.
     Export(ExportArgs),
-    /// Decide an instance of another solver: clauses and graphs that must be acyclic, in `MonoSAT`'s format.
+    /// Solve an instance in `MonoSAT`'s format: clauses, and graphs that must be acyclic.
     ///
     /// Exit status: 0 satisfiable, 1 unsatisfiable, 2 error, 3 unknown.
     Solve(SolveArgs),
-    /// Run a workload on an embedded store that keeps its promise, or breaks it once on request.
+    /// Generate a history: run a workload on a simulated store, with a violation on request.
     Generate(Box<GenerateArgs>),
-    /// Run a workload on a real database, record what its clients saw, and check it.
+    /// Run a workload on a real database, record what its clients observed, and check it.
     Collect(Box<CollectArgs>),
     /// Check a database while it runs, in bounded memory.
     ///
     /// Exit status: 0 satisfied, 1 violated, 2 error, 3 unknown.
     Watch(Box<WatchArgs>),
-    /// Run a campaign: databases times levels, workloads, faults and seeds, with a page of what was found.
+    /// Run a campaign over databases, levels, workloads, faults and seeds, with a report of the findings.
     Hunt(HuntArgs),
-    /// Run a study: workloads times switches, with figures and a report.
+    /// Run a study over workloads and switches, with figures and a report.
     Ablate(AblateArgs),
-    /// Measure, with figures and a report.
+    /// Run a benchmark, with figures and a report.
     Bench {
-        /// What to measure.
+        /// The benchmark.
         #[command(subcommand)]
         what: BenchCommand,
     },
-    /// Compare two runs of the same checks: verdicts, and times where their ranges separate.
+    /// Compare two runs of the same checks: verdicts, and times where their ranges do not overlap.
     ///
     /// Exit status: 0 if all verdicts agree, 1 if one differs, 2 error.
     Diff(DiffArgs),
-    /// List what can compute reachability on this machine.
+    /// List the devices that can compute reachability on this machine.
     Devices,
-    /// Print the manual page, or write one for each command.
+    /// Print the manual page, or write one page per command.
     Man(ManArgs),
-    /// Print a shell's completions.
+    /// Print completions for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: Shell,
     },
 }
@@ -158,23 +164,23 @@ pub enum Command {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub struct ReadArgs {
-    /// The file's format; recognised from its content unless given.
+    /// Input format [default: recognised from the content].
     #[arg(long, value_parser = formats(&Format::ALL))]
     pub format: Option<Format>,
-    /// Read the file as this workload of Jepsen and check it by that workload's rule; recognised unless given, where the
-    /// operations are no transactions.
+    /// Read the file as this Jepsen workload and check it by the workload's rule [default: recognised, where the
+    /// operations are not transactions].
     #[arg(long, value_name = "NAME", value_parser = workloads())]
     pub workload: Option<JepsenWorkload>,
-    /// A file that gives the order of the versions of some keys.
+    /// Read the version order of some keys from this file.
     #[arg(long, value_name = "FILE", conflicts_with = "no_version_order")]
     pub version_order: Option<PathBuf>,
-    /// Ignore the order of versions that the history gives.
+    /// Ignore the version order in the history.
     #[arg(long)]
     pub no_version_order: bool,
-    /// Take the rows that predicates returned as plain reads, and ignore which rows their conditions should have chosen.
+    /// Treat the rows that predicates returned as plain reads; do not check which rows should have matched.
     #[arg(long)]
     pub no_predicates: bool,
-    /// Refuse, with exit status 2, a history that `kingsnake lint` would remark on, such as one without a transaction.
+    /// Refuse, with exit status 2, a history in which `kingsnake lint` finds a problem, such as one without transactions.
     #[arg(long)]
     pub strict: bool,
 }
@@ -189,18 +195,18 @@ fn workloads() -> impl TypedValueParser<Value = JepsenWorkload> {
 pub struct VerifyArgs {
     /// The history: a file, or a directory of logs.
     pub history: PathBuf,
-    /// What `kingsnake check --certificate` wrote, or the document of a violated verdict (`--json`).
+    /// The file written by `kingsnake check --certificate`, or by `--json` for a violation.
     pub certificate: PathBuf,
-    /// Another level than the one that the certificate claims.
+    /// A level other than the one that the certificate claims.
     #[command(flatten)]
     pub level: LevelArgs,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// What is assumed beyond it.
+    /// Assumptions beyond the history.
     #[command(flatten)]
     pub assume: AssumeArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
 }
@@ -208,12 +214,12 @@ pub struct VerifyArgs {
 /// `kingsnake verify-proof`.
 #[derive(Clone, Debug, Args)]
 pub struct VerifyProofArgs {
-    /// What `kingsnake check --proof` wrote.
+    /// The file written by `kingsnake check --proof`.
     pub proof: PathBuf,
-    /// The instance; PROOF.cnf unless given.
+    /// The instance [default: PROOF.cnf].
     #[arg(long, value_name = "FILE")]
     pub cnf: Option<PathBuf>,
-    /// A history: the instance must be about it, at this level and with these techniques.
+    /// Check that the instance was made from this history, at this level and with these techniques.
     #[arg(long, value_name = "HISTORY")]
     pub history: Option<PathBuf>,
     /// What is checked.
@@ -222,7 +228,7 @@ pub struct VerifyProofArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
     /// How it was checked.
@@ -236,13 +242,13 @@ pub struct LintArgs {
     /// The histories, each a file, a directory of logs, or `-` for stdin.
     #[arg(required = true, value_name = "HISTORY")]
     pub histories: Vec<PathBuf>,
-    /// Write the remarks as JSON, to stdout in place of the words unless a file is given.
+    /// Write the problems as JSON to a file, or to stdout instead of text.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
 }
@@ -250,9 +256,9 @@ pub struct LintArgs {
 /// `kingsnake diff`.
 #[derive(Clone, Debug, Args)]
 pub struct DiffArgs {
-    /// The first run: the --out of a study, of `check` or of `hunt`, or a document of `check --json`.
+    /// The first run: the --out directory of a study, of `check` or of `hunt`, or a document of `check --json`.
     pub before: PathBuf,
-    /// The second.
+    /// The second run.
     pub after: PathBuf,
     /// Print the comparison as JSON.
     #[arg(long)]
@@ -267,10 +273,10 @@ pub struct StatsArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// Write one JSON document, to stdout in place of the words unless a file is given.
+    /// Write one JSON document to a file, or to stdout instead of text.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
 }
@@ -280,36 +286,36 @@ pub struct StatsArgs {
 pub struct ConvertArgs {
     /// The history: a file, or a directory of logs.
     pub from: PathBuf,
-    /// Where to write it; `-` is stdout.
+    /// The output file or directory; `-` is stdout.
     pub to: PathBuf,
-    /// The format to write; unless given what the name's ending says: .txt is text, .edn and .json are Jepsen's, .bincode is dbcop's,
-    /// a directory is Cobra's, and everything else is our own.
+    /// Output format [default: by the extension: .txt is text, .edn and .json are Jepsen's, .bincode is dbcop's,
+    /// a directory is Cobra's, and anything else is our own].
     #[arg(long = "to", value_name = "FORMAT", value_parser = formats(&Format::WRITTEN))]
     pub format_to: Option<Format>,
-    /// Leave these out, where the format to write has no words for them.
+    /// Drop these where the output format cannot express them.
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
     pub drop: Vec<DropArg>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
 }
 
-/// What of a history may be left out.
+/// A part of a history that may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DropArg {
     /// Begin and commit times.
     Times,
-    /// The order of versions that the history gives.
+    /// The version order in the history.
     VersionOrder,
 }
 
 /// `kingsnake man`.
 #[derive(Clone, Debug, Args)]
 pub struct ManArgs {
-    /// Write a page for each command to this directory, in place of the first page to stdout.
+    /// Write one page per command to this directory, instead of the first page to stdout.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -321,7 +327,7 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
         Some(name) if name == "check" => only_check().try_get_matches_from(&line).ok(),
         _ => None,
     };
-    // What is wrong is said, and helped with, by the whole command line.
+    // Errors and help come from the whole command line.
     let mut matches = matches.map_or_else(|| short().try_get_matches_from(&line), Ok)?;
     let settings = project::settings(&matches, only_check)?;
     if !settings.is_empty() {

@@ -125,6 +125,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         Command::Convert(args) => limits::command(&args.bounds.clone(), start, move |budget| {
             commands::convert::run(&args, voice, budget)
         }),
+        Command::Shrink(args) => commands::shrink::run(&args, voice, start),
         Command::Export(args) => {
             limits::command(&args.limits.bounds.clone(), start, move |budget| {
                 commands::export::run(&args, voice, start, budget)

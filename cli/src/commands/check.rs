@@ -158,7 +158,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         parsed: None,
         traces: None,
         verdict: Verdict::Unknown(reason),
-        decider: Decider::Nobody,
+        decider: Decider::None,
         stats: CheckStats::default(),
         telling: None,
         ordered: None,

@@ -13,6 +13,7 @@ pub mod export;
 pub mod generate;
 pub mod lint;
 pub mod man;
+pub mod shrink;
 pub mod solve;
 pub mod stats;
 pub mod verify;

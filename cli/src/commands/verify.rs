@@ -52,7 +52,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let claim = read(history, &bytes).with_context(shown)?;
     if !claim.same_history {
         voice.warn(&format!(
-            "{} was made for another history; it is replayed against this one all the same",
+            "{} was made for another history; it is still replayed against this one",
             shown()
         ));
     }

@@ -1,4 +1,4 @@
-//! `kingsnake verify-proof`: checks a proof, with nothing of what found it. With a history, also that the proof is about it.
+//! `kingsnake verify-proof`: checks a proof, independently of the solver. With a history, also that the proof is about it.
 
 use std::path::Path;
 use std::time::Instant;

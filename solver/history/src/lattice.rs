@@ -80,7 +80,7 @@ models! {
     "monotonic-view" ["PL-2L"] => "read-committed" ; "G1", "G-monotonic" ;
     "monotonic-snapshot-read" ["PL-MSR"] => "read-committed" ; "G1", "G-MSR" ;
     "read-committed" ["PL-2", "rc"] => "read-uncommitted" ; "G1", "PL-2-cycle-exists" ;
-    "read-uncommitted" ["PL-1"] => ; "G0", "duplicate-elements", "cyclic-versions", "PL-1-cycle-exists" ;
+    "read-uncommitted" ["PL-1"] => ; "G0", "duplicate-elements", "duplicate-write", "cyclic-versions", "PL-1-cycle-exists" ;
     "strong-read-committed" ["strong-PL-2"]
         => "strong-session-read-committed", "strong-read-uncommitted" ;
         "strong-PL-2-cycle-exists", "G1c-realtime" ;
@@ -113,6 +113,7 @@ macro_rules! anomalies {
 
 anomalies! {
     "duplicate-elements" => ;
+    "duplicate-write" => ;
     "cyclic-versions" => ;
     "incompatible-order" => "G1a" ;
     "dirty-update" => "G1a" ;
@@ -346,6 +347,7 @@ mod tests {
         for (name, not, n_stronger) in [
             ("G0", "read-uncommitted", 24),
             ("duplicate-elements", "read-uncommitted", 24),
+            ("duplicate-write", "read-uncommitted", 24),
             ("G1a", "read-committed", 21),
             ("incompatible-order", "read-committed", 21),
             ("internal", "read-atomic", 10),

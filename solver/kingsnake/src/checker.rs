@@ -7,18 +7,22 @@ use std::time::{Duration, Instant};
 use kingsnake_encodings::{BACKENDS, BackendOptions, UnknownBackend};
 use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::budget::Budget;
-use kingsnake_history::level::Level;
+use kingsnake_history::level::{Level, Spec};
 use kingsnake_history::model::History;
-use kingsnake_history::progress::Silent;
+use kingsnake_history::progress::{Progress, Silent};
 use kingsnake_history::promise::Promise;
-use kingsnake_history::verdict;
-use kingsnake_solver::check::{CheckError, Engines, Techniques};
+use kingsnake_solver::auto;
+use kingsnake_solver::check::{CheckError, CheckStats, Engines, Techniques};
 use kingsnake_solver::check_promise;
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::prune::Device;
 use thiserror::Error;
 
-use crate::verdict::{Verdict, Violation};
+use crate::shrink::{ShrinkAnswer, ShrinkListener, shrink};
+use crate::verdict::Verdict;
+
+/// The most time for one level of [`Checker::auto`] without a time limit.
+const PER_LEVEL: Duration = Duration::from_secs(60);
 
 /// A check that could not be carried out; this says nothing about the database.
 #[derive(Debug, Error)]
@@ -74,8 +78,24 @@ pub struct Checker {
     timeout: Option<Duration>,
     memory_limit: Option<u64>,
     interrupt: Option<Arc<AtomicBool>>,
+    within: Option<Budget>,
     seed: u32,
     techniques: Techniques,
+    progress: Box<dyn Progress>,
+    stats: CheckStats,
+}
+
+/// One level of [`Checker::auto`].
+#[derive(Clone, Debug)]
+pub struct LevelAnswer<'h> {
+    /// How to ask for this level alone: `si`, or `si --session-order off`.
+    pub label: &'static str,
+    /// Level and session order.
+    pub spec: Spec,
+    /// The verdict; `None` if the level needs times and the history has none.
+    pub verdict: Option<Verdict<'h>>,
+    /// Whether the level holds and no stronger one does.
+    pub is_strongest: bool,
 }
 
 impl Default for Checker {
@@ -89,8 +109,11 @@ impl Default for Checker {
             timeout: None,
             memory_limit: None,
             interrupt: None,
+            within: None,
             seed: 0,
             techniques: Techniques::default(),
+            progress: Box::new(Silent),
+            stats: CheckStats::default(),
         }
     }
 }
@@ -332,6 +355,28 @@ impl Checker {
         self
     }
 
+    /// Answer [`Verdict::Unknown`] when this budget ends, which other work may share.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use kingsnake::{Budget, Checker, Verdict};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let over = Budget::unlimited().with_timeout(Instant::now(), Duration::ZERO);
+    /// let verdict = Checker::new().within(over).check(&history)?;
+    /// assert!(matches!(verdict, Verdict::Unknown(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn within(mut self, budget: Budget) -> Self {
+        self.within = Some(budget);
+        self
+    }
+
     /// The seed of the back end.
     ///
     /// ```
@@ -372,6 +417,94 @@ impl Checker {
     pub fn techniques(mut self, techniques: Techniques) -> Self {
         self.techniques = techniques;
         self
+    }
+
+    /// Reports phases, pruning rounds and solver work to a listener while a check runs.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// use kingsnake::{Checker, Progress, ProgressEvent};
+    ///
+    /// struct Sender(mpsc::Sender<ProgressEvent>);
+    ///
+    /// impl Progress for Sender {
+    ///     fn event(&mut self, event: ProgressEvent) {
+    ///         let _ = self.0.send(event);
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let (sender, events) = mpsc::channel();
+    /// Checker::new().progress(Sender(sender)).check(&history)?;
+    /// assert!(events.try_iter().count() > 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn progress(mut self, listener: impl Progress + 'static) -> Self {
+        self.progress = Box::new(listener);
+        self
+    }
+
+    /// Sizes, times per phase, pruning and solver statistics of the last [`Checker::check`].
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let mut checker = Checker::new();
+    /// checker.check(&history)?;
+    /// assert_eq!(checker.stats().n_counted, history.n_txns());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stats(&self) -> &CheckStats {
+        &self.stats
+    }
+
+    /// Asks for every level from rc to strict-ser, with shared work. A time limit is divided among the levels; without one, each level
+    /// gets up to a minute.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/strong-session-si/write-skew.jsonl"))?;
+    /// let answers = Checker::new().auto(&history)?;
+    /// let strongest: Vec<&str> = answers
+    ///     .iter()
+    ///     .filter(|it| it.is_strongest)
+    ///     .map(|it| it.label)
+    ///     .collect();
+    /// assert_eq!(strongest, ["strong-session-si"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn auto<'h>(&mut self, history: &'h History) -> Result<Vec<LevelAnswer<'h>>, Error> {
+        let budget = self.budget();
+        let per_level = self.timeout.is_none().then_some(PER_LEVEL);
+        let asked = auto::levels(self.session_order);
+        let reports = self.with_engines(|mut engines, techniques, progress| {
+            let limits = (&budget, per_level);
+            auto::auto(history, &asked, techniques, &mut engines, limits, progress)
+        })?;
+        let strongest = auto::strongest(&asked, &reports);
+        let answers = asked.into_iter().zip(reports).map(|(it, report)| {
+            let promise = Promise::Level(it.spec);
+            LevelAnswer {
+                label: it.label(),
+                spec: it.spec,
+                is_strongest: strongest.contains(&it),
+                verdict: report.map(|it| Verdict::new(history, promise, it.verdict)),
+            }
+        });
+        Ok(answers.collect())
     }
 
     /// What is promised: the level with its ingredients, or what [`Checker::hold_to`] said.
@@ -427,8 +560,57 @@ impl Checker {
     /// # }
     /// ```
     pub fn check<'h>(&mut self, history: &'h History) -> Result<Verdict<'h>, Error> {
-        let promise = self.promise()?;
         let budget = self.budget();
+        self.check_within(history, &budget)
+    }
+
+    /// The smallest part of a violated history, in sessions, transactions and operations, that shows the same anomaly. Each part is
+    /// checked as [`Checker::check`] does, within limits that count for all of them; the listener gets every part that is smaller.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, History, Level, ShrinkAnswer};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// let mut checker = Checker::new().level(Level::Si);
+    /// let answer = checker.shrink(&history, &mut |_: &History, _: usize| {})?;
+    /// let ShrinkAnswer::Shrunk(shrunk) = answer else {
+    ///     unreachable!("an update is lost");
+    /// };
+    /// assert_eq!(shrunk.anomaly, "lost update (G-single)");
+    /// assert_eq!(shrunk.history.n_txns(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shrink(
+        &mut self,
+        history: &History,
+        listener: &mut dyn ShrinkListener,
+    ) -> Result<ShrinkAnswer, Error> {
+        let budget = self.budget();
+        shrink(self, history, &budget, listener)
+    }
+
+    /// Checks within limits that others share.
+    pub(crate) fn check_within<'h>(
+        &mut self,
+        history: &'h History,
+        budget: &Budget,
+    ) -> Result<Verdict<'h>, Error> {
+        let promise = self.promise()?;
+        let report = self.with_engines(|engines, techniques, progress| {
+            check_promise(history, &promise, techniques, engines, budget, progress)
+        })?;
+        self.stats = report.stats;
+        Ok(Verdict::new(history, promise, report.verdict))
+    }
+
+    /// Calls `ask` with the back end, the device, the techniques and the listener.
+    fn with_engines<T>(
+        &mut self,
+        ask: impl FnOnce(Engines<'_>, &Techniques, &mut dyn Progress) -> Result<T, CheckError>,
+    ) -> Result<T, Error> {
         let mut named_backend;
         let backend: &mut dyn Backend = match &mut self.backend {
             BackendChoice::Own(backend) => &mut **backend,
@@ -458,21 +640,11 @@ impl Checker {
             device: Some(device),
             backend,
         };
-        let techniques = &self.techniques;
-        let report = check_promise(history, &promise, techniques, engines, &budget, &mut Silent)?;
-        Ok(match report.verdict {
-            verdict::Verdict::Satisfied(certificate) => Verdict::Satisfied(certificate),
-            verdict::Verdict::Violated(counterexample) => Verdict::Violated(Violation {
-                history,
-                promise,
-                counterexample,
-            }),
-            verdict::Verdict::Unknown(reason) => Verdict::Unknown(reason),
-        })
+        Ok(ask(engines, &self.techniques, &mut *self.progress)?)
     }
 
     fn budget(&self) -> Budget {
-        let mut budget = Budget::unlimited();
+        let mut budget = self.within.clone().unwrap_or_else(Budget::unlimited);
         if let Some(limit) = self.timeout {
             budget = budget.with_timeout(Instant::now(), limit);
         }

@@ -19,7 +19,10 @@
 //! | read a log in any format | [`open`] |
 //! | build a history in memory | [`HistoryBuilder`] |
 //! | check it at a level | [`check`] |
+//! | find the strongest level that holds | [`Checker::auto`] |
+//! | follow a long check, read its statistics | [`Checker::progress`], [`Checker::stats`] |
 //! | choose level, session order, back end, device, limits | [`Checker`] |
+//! | make a violated history small | [`Checker::shrink`] |
 //! | read what happened | [`Violation::story`] |
 //! | write what shows an answer | [`certificate`], [`counterexample`] |
 //! | read it again, and check it against the history | [`read`], [`verify`] |
@@ -51,11 +54,12 @@
 //! ```
 
 mod checker;
+mod shrink;
 mod verdict;
 
 use std::path::Path;
 
-pub use checker::{Checker, Error};
+pub use checker::{Checker, Error, LevelAnswer};
 /// Why an answer is not accepted when it is checked again.
 pub use kingsnake_certify::Refusal;
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
@@ -70,12 +74,13 @@ pub use kingsnake_history::adya::PlLevel;
 pub use kingsnake_history::budget::{Budget, StopReason};
 pub use kingsnake_history::level::{Level, Spec};
 pub use kingsnake_history::model::{BuildError, History, HistoryBuilder, Status, Token};
-pub use kingsnake_history::progress::Progress;
+pub use kingsnake_history::progress::{Phase, Progress, ProgressEvent};
 pub use kingsnake_history::promise::{Along, Promise, RegisterOptions};
 pub use kingsnake_history::verdict::{Certificate, Counterexample};
-pub use kingsnake_solver::check::Techniques;
+pub use kingsnake_solver::check::{CheckStats, Techniques};
 /// What a back end implements, is asked and answers.
 pub use kingsnake_solver::decide;
+pub use shrink::{ShrinkAnswer, ShrinkListener, Shrunk};
 pub use verdict::{Unverified, Verdict, Violation};
 
 /// Reads a history from a file or a directory of logs, in any format, recognised from its content.
@@ -177,7 +182,7 @@ pub fn read(history: &History, text: &[u8]) -> Result<EvidenceClaim, EvidenceErr
     kingsnake_evidence::read(history, text)
 }
 
-/// Checks what a file claims against a history, with nothing of what found it: replays an order, or derives a counterexample again.
+/// Checks what a file claims against a history, independently of the solver: replays an order, or derives a counterexample again.
 ///
 /// ```
 /// use kingsnake::{HistoryBuilder, Level, Status, Verdict};

@@ -4,9 +4,9 @@ use std::fmt;
 
 use kingsnake_certify::{Meaning, Refusal};
 use kingsnake_history::budget::StopReason;
-use kingsnake_history::model::History;
+use kingsnake_history::model::{History, TxnId};
 use kingsnake_history::promise::Promise;
-use kingsnake_history::verdict::{Certificate, Counterexample};
+use kingsnake_history::verdict::{self, Certificate, Counterexample};
 use kingsnake_tell as tell;
 use thiserror::Error;
 
@@ -17,11 +17,23 @@ pub enum Verdict<'h> {
     Satisfied(Certificate),
     /// No order does.
     Violated(Violation<'h>),
-    /// Nobody knows, and why.
+    /// No answer, and why.
     Unknown(StopReason),
 }
 
-impl Verdict<'_> {
+impl<'h> Verdict<'h> {
+    pub(crate) fn new(history: &'h History, promise: Promise, verdict: verdict::Verdict) -> Self {
+        match verdict {
+            verdict::Verdict::Satisfied(certificate) => Verdict::Satisfied(certificate),
+            verdict::Verdict::Violated(counterexample) => Verdict::Violated(Violation {
+                history,
+                promise,
+                counterexample,
+            }),
+            verdict::Verdict::Unknown(reason) => Verdict::Unknown(reason),
+        }
+    }
+
     /// Whether the level holds, if that is known.
     ///
     /// ```
@@ -140,6 +152,15 @@ impl Violation<'_> {
     pub fn story(&self) -> String {
         let meaning = Meaning::of(self.history);
         tell::story_of(&meaning, &self.promise, &self.counterexample).to_text()
+    }
+
+    /// The transactions that the story is about, sorted.
+    pub(crate) fn txns(&self) -> Vec<TxnId> {
+        let meaning = Meaning::of(self.history);
+        let story = tell::story_of(&meaning, &self.promise, &self.counterexample);
+        let mut txns = story.txns;
+        txns.sort_unstable();
+        txns
     }
 
     /// The text of the counterexample, which [`read`](crate::read) reads and everybody can check again.

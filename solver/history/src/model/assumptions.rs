@@ -12,11 +12,11 @@ use crate::level::Model;
 /// What is assumed of every key by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyAssumption {
-    /// Whoever began after another had finished finds its version or a newer one.
+    /// A transaction that begins after another finished sees its version or a newer one.
     Linearizable,
-    /// Whoever comes later in a session finds the version that the session had, or a newer one.
+    /// A later transaction of a session sees the session's version or a newer one.
     Sequential,
-    /// Whoever reads a version and writes the key writes a newer one.
+    /// A transaction that reads a version and writes the key writes a newer version.
     WritesFollowReads,
 }
 

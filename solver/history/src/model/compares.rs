@@ -16,6 +16,17 @@ pub enum CompareOutcome<V> {
     Shown(V),
 }
 
+impl<V> CompareOutcome<V> {
+    /// How many operations of its transaction it is.
+    pub fn n_ops(&self) -> usize {
+        match self {
+            CompareOutcome::Applied => 2,
+            CompareOutcome::Shown(_) => 1,
+            CompareOutcome::Refused => 0,
+        }
+    }
+}
+
 /// One compare-and-set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompareAndSet {

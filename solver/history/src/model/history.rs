@@ -80,7 +80,7 @@ pub enum Status {
     Committed,
     /// It did not.
     Aborted,
-    /// Nobody knows (a lost connection).
+    /// Unknown (a lost connection).
     Unknown,
 }
 
