@@ -470,8 +470,73 @@ fn a_hunt_runs_on_the_cluster(cluster: &Cluster<'_>, scratch: &Scratch) {
 /// Twelve cells.
 const HUNT: &str = "name = 'A hunt'\ntxns = 3000\nsessions = 3\nseeds = 6\n[[database]]\nname = 'sqlite'\nisolation = ['serializable']\nworkload = ['rmw', 'mini']\n";
 
+/// A command whose driver is killed and whose tasks are requeued, and what its rows must be.
+struct Victim<'a> {
+    words: Vec<&'a str>,
+    status: i32,
+    expect_whole: &'a dyn Fn(),
+}
+
+impl Victim<'_> {
+    /// Kills the driver and requeues tasks at random moments, starting again at once, until both happened often enough; then lets
+    /// the command end. Its rows are in `out`, which is removed.
+    fn survives(&self, cluster: &Cluster<'_>, scratch: &Scratch) {
+        let (mut n_killed, mut n_requeued, mut n_whole) = (0, 0, 0);
+        let (mut dice, most) = (Dice::new(), n_kills(3));
+        let forget = || {
+            cluster.cancel_all();
+            fs::remove_dir_all(scratch.path("out")).expect("it can be removed");
+        };
+        while n_killed < most || n_requeued < most {
+            let mut driver = cluster
+                .kingsnake(&self.words)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the driver runs");
+            sleep(Duration::from_millis(dice.roll(700)));
+            n_requeued += usize::from(cluster.requeue_one(&mut dice));
+            sleep(Duration::from_millis(dice.roll(500)));
+            let ended = driver.try_wait().expect("a child can be asked");
+            kill(driver);
+            match ended {
+                None => n_killed += 1,
+                // All rows are there, so it begins anew.
+                Some(status) => {
+                    assert_eq!(status.code(), Some(self.status), "a whole run failed");
+                    (self.expect_whole)();
+                    n_whole += 1;
+                    forget();
+                }
+            }
+        }
+        // A requeued task removes its attempt; one whose node died leaves it.
+        let left = scratch.path("out/cells/a-cell.1.0.attempt");
+        fs::create_dir_all(left).expect("a directory");
+        rows_of(cluster, scratch, &self.words, "out");
+        (self.expect_whole)();
+        eprintln!(
+            "{}: killed {n_killed} times, requeued {n_requeued} times, {n_whole} runs ended before that",
+            self.words[0]
+        );
+        forget();
+    }
+}
+
+/// The verdicts of the rows in a directory by their cells; none is there twice.
+fn single_verdicts(scratch: &Scratch, out: &str) -> BTreeMap<String, Value> {
+    let mut verdicts = BTreeMap::new();
+    for line in scratch.get(&format!("{out}/rows.jsonl")).lines() {
+        let row: Value = serde_json::from_str(line).expect("a row is JSON");
+        let cell = row["cell"].as_str().expect("a cell").to_owned();
+        let before = verdicts.insert(cell, row["verdict"].clone());
+        assert!(before.is_none(), "two rows: {line}");
+    }
+    verdicts
+}
+
 #[test]
-fn a_hunt_whose_driver_is_killed_and_whose_tasks_are_requeued_has_every_row_and_no_false_one() {
+fn commands_whose_driver_is_killed_and_whose_tasks_are_requeued_have_every_row_and_no_false_one() {
     if !is_installed() {
         eprintln!("SKIPPED: kills and requeues on a Slurm cluster, because it is not installed");
         return;
@@ -479,43 +544,40 @@ fn a_hunt_whose_driver_is_killed_and_whose_tasks_are_requeued_has_every_row_and_
     let _alone = ONE_CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = Scratch::new();
     scratch.put("hunt.toml", HUNT);
+    let study = scratch.put("twelve.toml", TWELVE);
+    let corpus = run::corpus("none");
+    let near = |name: &str, words: &[&str], status: i32| {
+        let out = scratch.path(name);
+        expect(status, &[words, &["--out", &out]].concat());
+        single_verdicts(&scratch, name)
+    };
+    let studied = near("study", &["ablate", &study, "--memory", "1G"], 0);
+    let checked = near("checks", &["check", &corpus], 1);
+    assert_eq!(studied.len(), 12);
+    let on = ["--out", "out", "--on", "slurm"];
+    let of = |words: &[&'static str]| [words, &on[..]].concat();
+    let check = ["--memory-limit", "500M", "--timeout", "20"];
+    let victims = [
+        Victim {
+            words: of(&["hunt", "hunt.toml", "--memory", "1G"]),
+            status: 0,
+            expect_whole: &|| expect_whole_hunt(&scratch),
+        },
+        Victim {
+            words: of(&["ablate", "twelve.toml", "--memory", "1G"]),
+            status: 0,
+            expect_whole: &|| assert_eq!(single_verdicts(&scratch, "out"), studied),
+        },
+        Victim {
+            words: [&["check", &corpus], &check[..], &on[..]].concat(),
+            status: 1,
+            expect_whole: &|| assert_eq!(single_verdicts(&scratch, "out"), checked),
+        },
+    ];
     let cluster = Cluster::up(&scratch);
-    let hunt = ["hunt", "hunt.toml", "--out", "out", "--on", "slurm"];
-    let hunt = [&hunt[..], &["--memory", "1G"]].concat();
-    let (mut n_killed, mut n_requeued, mut n_whole) = (0, 0, 0);
-    let (mut dice, most) = (Dice::new(), n_kills(3));
-    while n_killed < most || n_requeued < most {
-        let mut driver = cluster
-            .kingsnake(&hunt)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the driver runs");
-        sleep(Duration::from_millis(dice.roll(700)));
-        n_requeued += usize::from(cluster.requeue_one(&mut dice));
-        sleep(Duration::from_millis(dice.roll(500)));
-        let ended = driver.try_wait().expect("a child can be asked");
-        kill(driver);
-        match ended {
-            None => n_killed += 1,
-            // All rows are there, so it begins anew.
-            Some(status) => {
-                assert_eq!(status.code(), Some(0), "a whole hunt failed");
-                expect_whole_hunt(&scratch);
-                n_whole += 1;
-                cluster.cancel_all();
-                fs::remove_dir_all(scratch.path("out")).expect("it can be removed");
-            }
-        }
+    for victim in &victims {
+        victim.survives(&cluster, &scratch);
     }
-    // A requeued task removes its attempt; one whose node died leaves it.
-    let left = scratch.path("out/cells/a-cell.1.0.attempt");
-    fs::create_dir_all(left).expect("a directory");
-    rows_of(&cluster, &scratch, &hunt, "out");
-    expect_whole_hunt(&scratch);
-    eprintln!(
-        "killed {n_killed} times, requeued {n_requeued} times, {n_whole} runs ended before that"
-    );
     cluster.down();
     cluster.expect_gone();
 }
