@@ -114,7 +114,7 @@ impl Expected {
         asked
     }
 
-    /// What was expected and is not so, one a line.
+    /// What was expected and does not hold, one per line.
     pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
         let mut missed = Vec::new();
         for &model in &self.models {

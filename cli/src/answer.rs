@@ -1,4 +1,4 @@
-//! Everything that a check brought to light, for whoever tells it: words, JSON, a page.
+//! The result of a check, for every output: text, JSON, a page.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -159,7 +159,7 @@ impl Answer {
             }
             Decider::Replay => "the expected order was replayed; nothing was searched".to_owned(),
             Decider::Implied(level) => format!("the answer at {level} implies this one"),
-            Decider::Nobody => "nobody decided".to_owned(),
+            Decider::None => "no answer was found".to_owned(),
         }
     }
 
@@ -170,7 +170,7 @@ impl Answer {
             return None;
         }
         Some(format!(
-            "of the transactions whose end is unknown, {} counted as committed because somebody observed them, {} were left out because nobody did",
+            "of the transactions with unknown outcome, {} counted as committed because they were observed, {} were left out because they were not",
             stats.n_unknown_counted, stats.n_unknown_dropped
         ))
     }

@@ -138,8 +138,8 @@ impl Named {
 
 /// The lines of a file that say something, with their numbers, from 1.
 fn lines(path: &Path) -> Result<Vec<(usize, String)>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let lines = text.lines().enumerate();
     let lines = lines.map(|(at, line)| (at + 1, line.trim().to_owned()));
     Ok(lines

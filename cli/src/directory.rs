@@ -50,7 +50,8 @@ pub fn expect_usable(path: &Path) -> Result<()> {
     let entries = fs::read_dir(path)
         .with_context(|| format!("--directory {}: it is no directory", path.display()))?;
     let is_earlier = || {
-        let text = fs::read_to_string(path.join(INDEX));
+        let text =
+            kingsnake_datasets::bounded::read_regular(&path.join(INDEX), crate::input::MOST_TEXT);
         text.is_ok_and(|text| text.contains(MARK))
     };
     if entries.count() > 0 && !is_earlier() {

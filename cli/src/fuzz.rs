@@ -19,7 +19,6 @@ use kingsnake_datasets::{Format, Parsed, ReadOptions, locate, open, open_log, re
 use kingsnake_encodings::import::Gnf;
 use kingsnake_encodings::proof::{ProofInstance, check};
 use kingsnake_history::rng::Rng;
-use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{Ablation, Caller, Mode, StudyEvent, StudyListener, StudyRequest, ablate};
 use tempfile::TempDir;
 
@@ -101,7 +100,7 @@ fn format(bench: &Bench, format: Format, bytes: &[u8]) -> Result<String, String>
     if format == Format::Kingsnake {
         let path = bench.put("l.jsonl", bytes);
         let wanted = [("1".to_owned(), "1".to_owned())];
-        drop(locate(&path, format, &wanted, &Budget::unlimited()));
+        drop(locate(&path, format, &wanted, &ReadOptions::default()));
     }
     Ok(told)
 }

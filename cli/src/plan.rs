@@ -19,7 +19,7 @@ use kingsnake_workloads::JepsenWorkload;
 
 use self::level::milliseconds;
 use self::level::{checked_level, checked_spec, promised};
-pub use self::level::{clocked, isolation_map, questioned_level, spec};
+pub use self::level::{clocked, isolation_map, one_level, questioned_level, spec};
 use crate::args::{AssumeArgs, CheckArgs, Command, LimitArgs, Profile, Typed};
 use crate::assumptions;
 use crate::isolation::IsolationMap;
@@ -65,7 +65,7 @@ pub struct Plan {
     pub device: DeviceChoice,
     /// Who decides what is left open.
     pub backend: String,
-    /// The seed, of the solver and of the choice of versions.
+    /// The seed of the solver and of `--version-order-share`.
     pub seed: u32,
     /// The time limit.
     pub timeout: Option<Duration>,

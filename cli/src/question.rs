@@ -1,4 +1,4 @@
-//! What a back end would be asked about a history, for whoever wants the question itself.
+//! The problem that a back end would be given for a history, for commands that export it.
 
 use anyhow::{Result, bail};
 use kingsnake_solver::Context;

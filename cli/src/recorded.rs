@@ -41,12 +41,14 @@ fn has_searched_level(plan: &Plan) -> bool {
 
 /// One transaction's name per line.
 fn read_order(history: &History, path: &Path) -> Result<Vec<TxnId>> {
-    let text = std::fs::read_to_string(path).with_context(|| {
-        format!(
-            "--along {}: not commit-ts or start-ts, and no file that can be read",
-            path.display()
-        )
-    })?;
+    let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT).with_context(
+        || {
+            format!(
+                "--along {}: not commit-ts or start-ts, and no file that can be read",
+                path.display()
+            )
+        },
+    )?;
     let named: FxHashMap<String, TxnId> = history
         .txns()
         .map(|txn| (history.txn_name(txn), txn))

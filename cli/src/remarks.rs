@@ -151,11 +151,11 @@ fn unwritten_reads(history: &History, format: Format) -> Option<String> {
     let reads = count(n, "read");
     Some(match format {
         Format::Kingsnake => format!(
-            "{reads} of {value}, which nobody wrote; if that is the state before the test, say so in the first line: \
+            "{reads} of {value}, which was never written; if that is the state before the test, say so in the first line: \
              {{\"kingsnake\":1,\"initial\":{value}}}"
         ),
         _ => format!(
-            "{reads} of {value}, which nobody wrote; if that is the state before the test, let a first transaction write it, or \
+            "{reads} of {value}, which was never written; if that is the state before the test, let a first transaction write it, or \
              `kingsnake convert` the history and write \"initial\":{value} into its first line"
         ),
     })

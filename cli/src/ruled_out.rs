@@ -79,7 +79,7 @@ pub fn broken_models(
         &asked,
         techniques,
         &mut engines,
-        budget,
+        (budget, None),
         &mut Silent,
     )?;
     let violated = asked.iter().zip(&answers);

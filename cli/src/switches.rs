@@ -1,4 +1,4 @@
-//! The techniques that a user can choose: one table, from which the command line, its help, the profiles, the plan and
+//! The techniques that can be chosen: one table, from which the command line, its help, the profiles, the plan and
 //! docs/switches.md are made. A new technique is a row here.
 
 use clap::Command;
@@ -68,25 +68,25 @@ pub static SWITCHES: [Switch; 10] = [
     Switch {
         name: "coalesce",
         no: "no-coalesce",
-        help: "Make a constraint for each reader, not for each pair of runs of versions.",
+        help: "Make one constraint per reader, not one per pair of runs of versions.",
         on: "one constraint for two runs of a key, with all their readers (Cobra's coalescing)",
-        off: "one for each reader: either the other run comes before what it read, or after the reader (Papadimitriou's polygraph)",
+        off: "one per reader: the other run comes either before the version that it read, or after the reader (Papadimitriou's polygraph)",
         profiles: ALWAYS,
         kept: Kept::Techniques(|it| &mut it.coalesce),
     },
     Switch {
         name: "unread",
         no: "no-unread",
-        help: "Make a constraint even of two versions that nobody read, as Cobra does.",
-        on: "at SER two versions that nobody read are no constraint: any topological order settles them",
-        off: "a constraint of every pair of chains, read or not, as Cobra has it",
+        help: "Make a constraint even for two versions without readers, as Cobra does.",
+        on: "at SER two versions without readers are no constraint: any topological order decides them",
+        off: "a constraint for every pair of chains, read or not, as in Cobra",
         profiles: OURS,
         kept: Kept::Techniques(|it| &mut it.unread),
     },
     Switch {
         name: "merge",
         no: "no-merge",
-        help: "Make a constraint for each key, not for each pair of transactions.",
+        help: "Make one constraint per key, not one per pair of transactions.",
         on: "one constraint for two transactions, however many keys they share",
         off: "one for each key",
         profiles: OURS,
@@ -95,8 +95,8 @@ pub static SWITCHES: [Switch; 10] = [
     Switch {
         name: "prune",
         no: "no-prune",
-        help: "Do not settle any constraint by reachability.",
-        on: "reachability settles constraints, for `--prune-rounds N` rounds or to the `fixpoint`",
+        help: "Do not decide constraints by reachability.",
+        on: "reachability decides constraints, for `--prune-rounds N` rounds or to the `fixpoint`",
         off: "none is settled",
         profiles: ALWAYS,
         kept: Kept::Rounds,
@@ -104,9 +104,9 @@ pub static SWITCHES: [Switch; 10] = [
     Switch {
         name: "linear",
         no: "no-linear",
-        help: "Compute reachability even where every key is ordered already.",
-        on: "where every key is ordered already, one topological sort decides",
-        off: "reachability is computed all the same",
+        help: "Compute reachability even if every key is already ordered.",
+        on: "if every key is already ordered, one topological sort decides",
+        off: "reachability is always computed",
         profiles: OURS,
         kept: Kept::Techniques(|it| &mut it.linear),
     },
@@ -122,7 +122,7 @@ pub static SWITCHES: [Switch; 10] = [
     Switch {
         name: "witness",
         no: "no-witness",
-        help: "Do not try the estimated order before asking the solver.",
+        help: "Do not try the estimated order before solving.",
         on: "the estimated order is tried as an answer",
         off: "straight to the solver",
         profiles: OURS,
@@ -140,9 +140,9 @@ pub static SWITCHES: [Switch; 10] = [
     Switch {
         name: "anneal",
         no: "no-anneal",
-        help: "Do not anneal where repairing the first order is hard (cadical/propagator).",
-        on: "where repairing the first order is hard, `cadical/propagator` looks for a better one ([annealing](propagator.md))",
-        off: "it repairs on",
+        help: "Do not anneal when the first order is hard to repair (cadical/propagator).",
+        on: "when the first order is hard to repair, `cadical/propagator` searches for a better one ([annealing](propagator.md))",
+        off: "it continues to repair",
         profiles: OURS,
         kept: Kept::Search(|it| &mut it.anneal),
     },
@@ -152,32 +152,32 @@ pub static SWITCHES: [Switch; 10] = [
 pub static SETTINGS: [Setting; 6] = [
     Setting {
         name: "prune-rounds",
-        meaning: "stop pruning after N rounds; `fixpoint` is when nothing more is forced",
+        meaning: "stop pruning after N rounds; `fixpoint` prunes until nothing more is forced",
         profiles: ["1", "5", "fixpoint"],
     },
     Setting {
         name: "reachability",
-        meaning: "how reachability is kept: a bit row for each node, or a clock over the sessions; `auto` chooses from the sizes",
+        meaning: "how to store reachability: one bit row per node, or one clock over the sessions per node; `auto` chooses by the sizes",
         profiles: ["dense", "dense", "auto"],
     },
     Setting {
         name: "heuristic",
-        meaning: "which sides of constraints are assumed before the solver is asked",
+        meaning: "which sides of constraints to assume before solving",
         profiles: ["off", "off", "off"],
     },
     Setting {
         name: "phase",
-        meaning: "where the first guess of a constraint comes from (`cadical/propagator`; [what each buys](propagator.md))",
+        meaning: "source of the first guess for a constraint (`cadical/propagator`; [measured](propagator.md))",
         profiles: ["none", "none", "estimate"],
     },
     Setting {
         name: "decide",
-        meaning: "which constraint is decided next (`cadical/propagator`)",
+        meaning: "which constraint to decide next (`cadical/propagator`)",
         profiles: ["vsids", "vsids", "repair"],
     },
     Setting {
         name: "propagate",
-        meaning: "rule out sides that a decision makes impossible, looking at N nodes each way (`cadical/propagator`)",
+        meaning: "rule out sides that a decision makes impossible, searching up to N nodes in each direction (`cadical/propagator`)",
         profiles: ["0", "0", "0"],
     },
 ];

@@ -13,7 +13,7 @@ pub use kingsnake_text::{
 
 use crate::args::{Color, VoiceArgs};
 
-/// How much to say, and how.
+/// How much to print, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Voice {
     /// Only the verdict.

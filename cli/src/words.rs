@@ -215,7 +215,7 @@ fn details(out: &mut String, answer: &Answer) {
     if let Some(it) = &stats.heuristic {
         let _ = writeln!(
             out,
-            "heuristic {}\n  {} assumed, {} rejects not believed, distance {} at the end",
+            "heuristic {}\n  {} assumed, {} UNSAT answers retried without assumptions, distance {} at the end",
             it.name,
             count(it.assumed, "side"),
             grouped(it.rejects),

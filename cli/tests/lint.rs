@@ -178,7 +178,7 @@ fn null_is_spelt_as_in_the_file_and_texts_are_quoted_where_numbers_look_the_same
     );
     let said = expect(1, &["check", &both]).stdout;
     assert!(
-        said.contains("read x = \"1\", which nobody wrote"),
+        said.contains("read x = \"1\", which was never written"),
         "{said}"
     );
 }

@@ -178,10 +178,15 @@ fn promises_that_are_broken_name_the_session() {
     assert!(refused(r#"["delete","x"]"#).contains("deletes"));
 }
 
-fn wait_for(what: impl Fn() -> bool) {
+/// A connection, as soon as the watch listens: the socket's file is there a moment before.
+fn connected(socket: &str) -> UnixStream {
     let start = Instant::now();
-    while !what() && start.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
+    loop {
+        match UnixStream::connect(socket) {
+            Ok(stream) => return stream,
+            Err(error) if start.elapsed() > Duration::from_secs(60) => panic!("{error}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
     }
 }
 
@@ -233,9 +238,8 @@ fn clients_of_a_socket_are_watched_until_all_sessions_are_closed() {
     .stdout(Stdio::piped())
     .spawn()
     .expect("it runs");
-    wait_for(|| fs::metadata(&socket).is_ok());
     let client = |session: u32, lines: &[&str]| {
-        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        let mut stream = connected(&socket);
         let _ = writeln!(stream, "{{\"kingsnake\":1,\"initial\":0}}");
         for line in lines {
             let _ = writeln!(stream, "{{\"id\":{session}{line}}}");

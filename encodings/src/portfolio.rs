@@ -1,4 +1,4 @@
-//! `portfolio`: two back ends on two threads; the first that knows the answer is believed, and the other is stopped.
+//! `portfolio`: two back ends on two threads; the first answer counts, and the other is stopped.
 //!
 //! By default `cadical/propagator`, which repairs an order and so is quick to meet what can be met, beside `cadical/lazy`, whose
 //! solver sees plain clauses, may simplify them, and decides by conflicts. The verdict does not depend on who wins,
@@ -152,7 +152,7 @@ impl Backend for Portfolio {
             .or_else(|| given.iter().position(Result::is_ok))
             .unwrap_or(0);
         if given.is_empty() {
-            return Err(self.error("nobody answered".to_owned()));
+            return Err(self.error("no back end answered".to_owned()));
         }
         let (decision, mut stats) = given.swap_remove(best)?;
         let member = std::mem::replace(&mut stats.backend, self.name.clone());

@@ -57,7 +57,7 @@ impl Ledger {
             expect_same(&about, &identity, directory)?;
         } else if rows_at.exists() {
             bail!(
-                "{} is there without study.json, so nobody can tell which study its rows are of; choose another --out, or pass --restart to delete them",
+                "{} has no study.json, so the study that its rows belong to is unknown; choose another --out, or pass --restart to delete them",
                 rows_at.display()
             );
         } else {

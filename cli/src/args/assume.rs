@@ -1,31 +1,31 @@
-//! What was typed about what the history does not say: assumptions of the user, as Elle has them.
+//! Options for assumptions that the history does not state, as Elle has them.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What is assumed of every key, as typed.
+/// An assumption about every key, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum KeysArg {
-    /// Whoever began after another had ended finds its version of the key or a newer one.
+    /// A transaction that begins after another ended sees its version of the key or a newer one.
     #[value(name = "linearizable-keys")]
     Linearizable,
-    /// Whoever comes later in a session finds the session's version of the key or a newer one.
+    /// A later transaction of a session sees the session's version of the key or a newer one.
     #[value(name = "sequential-keys")]
     Sequential,
-    /// Whoever reads a version of a key and writes the key writes a newer one.
+    /// A transaction that reads a version of a key and writes the key writes a newer version.
     #[value(name = "wfr-keys")]
     WritesFollowReads,
 }
 
-/// What values are that were read and that nobody wrote, as typed.
+/// How to treat a read value with no writer, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnwrittenArg {
-    /// They were there before any transaction.
+    /// It existed before any transaction.
     Initial,
-    /// Somebody wrote them whom the history leaves out.
+    /// It was written by a transaction that is missing from the history.
     Unseen,
-    /// Nobody can have written them: a thin-air read.
+    /// It is a thin-air read: a violation.
     ThinAir,
 }
 
@@ -40,32 +40,32 @@ impl UnwrittenArg {
     }
 }
 
-/// What repeated values are, as typed.
+/// How to treat repeated values, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ValuesArg {
-    /// A read of one may be of any of its writers.
+    /// A read may be of any writer of the value.
     Any,
-    /// An error.
+    /// Repeated values are an error.
     Unique,
 }
 
-/// What is assumed beyond the history. The verdict is about the level and these assumptions together.
+/// Assumptions beyond the history. The verdict is about the level and these assumptions together.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Assumptions")]
 pub struct AssumeArgs {
-    /// Order the versions of each key by real time, by sessions, or by read-modify-writes, though the level does not demand it.
+    /// Order the versions of each key by real time, by sessions, or by read-modify-writes, although the level does not require it.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub assume: Vec<KeysArg>,
-    /// Order the versions of every key by a file with a transaction and its number a line.
+    /// Order the versions of every key by a file with one transaction and its number per line.
     #[arg(long, value_name = "FILE")]
     pub transaction_order: Option<PathBuf>,
-    /// Put transactions before others by a file with two transactions and, if any, a name a line: the first comes before the second.
+    /// Order transactions by a file with two transactions and an optional name per line: the first comes before the second.
     #[arg(long, value_name = "FILE")]
     pub edges: Option<PathBuf>,
-    /// What a value is that was read and that nobody wrote; `thin-air` unless given.
+    /// How to treat a read value with no writer [default: thin-air].
     #[arg(long, value_name = "MEANING")]
     pub unwritten: Option<UnwrittenArg>,
-    /// Whether values may repeat within a key: `any` unless given, where a read may be of each of its writers; `unique` refuses them.
+    /// Whether values may repeat within a key: with `any` a read may be of any of its writers; `unique` refuses them [default: any].
     #[arg(long, value_name = "VALUES")]
     pub values: Option<ValuesArg>,
 }

@@ -1,4 +1,4 @@
-//! What was typed about cells: where they run, and which of them.
+//! Options about cells: where they run, and which of them.
 
 use clap::{Args, ValueEnum};
 use kingsnake_studies::{Mode, Slurm};
@@ -6,29 +6,29 @@ use kingsnake_studies::{Mode, Slurm};
 /// Where cells run, and which of them.
 #[derive(Clone, Debug, Args)]
 pub struct CellArgs {
-    /// Run this many cells at a time; times are best compared with one.
+    /// Number of parallel cells (use 1 for comparable timings).
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: u16,
-    /// Only list what would run; with --json a cell a line: id, cell, argv, history, row, done.
+    /// Only list what would run; with --json one cell per line: id, cell, argv, history, row, done.
     #[arg(long)]
     pub list: bool,
-    /// Only prepare the directory, so that cells can run elsewhere.
+    /// Only prepare the directory, for running cells elsewhere.
     #[arg(long, conflicts_with = "list")]
     pub prepare: bool,
-    /// Run only these cells, without a lock, and write each row to a file in DIR/rows.d; the command without this merges
+    /// Run only these cells, without a lock, and write each row to a file in DIR/rows.d; run without this option to merge
     /// them.
     #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with_all = ["list", "prepare", "restart", "jobs"])]
     pub cell: Vec<String>,
-    /// Where the cells run: on this machine, or as an array job of a Slurm cluster (docs/cluster.md).
+    /// Where to run the cells: on this machine, or as an array job of a Slurm cluster (docs/cluster.md).
     #[arg(long, value_name = "WHERE", default_value = "local", conflicts_with_all = ["list", "prepare", "cell"])]
     pub on: OnArg,
-    /// With --on slurm: cells a task; as few as make at most 200 tasks unless given.
+    /// With --on slurm: cells per task [default: as few as make at most 200 tasks].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub cells_per_task: Option<u32>,
-    /// With --on slurm: an argument of sbatch, such as --slurm-arg=--partition=gpu; may be repeated.
+    /// With --on slurm: an argument for sbatch, such as --slurm-arg=--partition=gpu; may be repeated.
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     pub slurm_arg: Vec<String>,
-    /// Delete the rows that are in DIR first.
+    /// Delete the existing rows in DIR first.
     #[arg(long)]
     pub restart: bool,
 }

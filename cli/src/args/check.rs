@@ -1,4 +1,4 @@
-//! What was typed for `kingsnake check`: the level, the limits and the files.
+//! Options of `kingsnake check`: the level, the limits and the files.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,28 +32,28 @@ pub enum LevelArg {
     Auto,
 }
 
-/// What recorded times say, as typed.
+/// How to read recorded times, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimesArg {
-    /// The true begin is not earlier and the true commit not later.
+    /// The true begin is no earlier and the true commit no later.
     Bounds,
-    /// They are the true ones.
+    /// They are the true begin and commit.
     Exact,
 }
 
-/// Where a certificate comes from, as typed.
+/// The source of a certificate, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CertificateFrom {
     /// The version order and the snapshots that the history gives.
     History,
 }
 
-/// What a compare-and-set says that failed and showed no value, as typed.
+/// What follows from a failed compare-and-set without a value, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FailedCasArg {
     /// Nothing: it may have failed for any reason.
     Nothing,
-    /// The key held something else than what was expected.
+    /// The key held a value other than the expected one.
     Differs,
 }
 
@@ -61,101 +61,101 @@ pub enum FailedCasArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Level")]
 pub struct LevelArgs {
-    /// The isolation level, or `auto` for all of them at once; `ser` unless given, and for `verify` what the certificate
-    /// claims.
+    /// The isolation level, or `auto` for all levels [default: ser; for `verify` what the certificate
+    /// claims].
     #[arg(short, long, value_parser = levels(), ignore_case = true)]
     pub level: Option<LevelArg>,
-    /// Whether a session's transactions keep their order; on, as in Cobra and Viper, unless given.
+    /// Whether a session's transactions keep their order [default: on, as in Cobra and Viper].
     #[arg(long, value_name = "SWITCH")]
     pub session_order: Option<OnOff>,
-    /// How far clocks may disagree, in milliseconds: times order nothing that is closer together. 0 unless given.
+    /// Clock drift in milliseconds: times closer together than this order nothing [default: 0].
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     pub clock_drift: Option<u64>,
-    /// What recorded times are: a client's `bounds` of the true ones, unless given, or `exact`, as Viper takes them.
+    /// What recorded times are: `bounds` on the true times, taken by a client, or `exact`, as in Viper [default: bounds].
     #[arg(long, value_name = "READING")]
     pub times: Option<TimesArg>,
-    /// Whether a transaction that had committed when another began comes before it; as the level says unless given.
+    /// Whether a transaction that committed before another began comes before it [default: by the level].
     #[arg(long, value_name = "SWITCH")]
     pub real_time: Option<OnOff>,
-    /// What the recorded isolation levels stand for at `--level as-recorded`, such as
+    /// Map the recorded isolation levels to levels at `--level as-recorded`, such as
     /// serializable=ser,"repeatable read"=si,"read committed"=rc-so; `*` is any other, or none.
     #[arg(long, value_name = "NAME=LEVEL,…", value_parser = str::parse::<IsolationMap>)]
     pub isolation_map: Option<IsolationMap>,
-    /// What a failed compare-and-set that showed no value says, at `--level linearizable`; `nothing` unless given.
+    /// What follows from a failed compare-and-set without a value, at `--level linearizable` [default: nothing].
     #[arg(long, value_name = "READING")]
     pub failed_cas: Option<FailedCasArg>,
 }
 
-/// How far a command may go.
+/// Limits of a command.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct BoundArgs {
-    /// Stop after this many seconds, reading included, with exit status 3 (`unknown`); fractions are fine.
+    /// Stop after this many seconds, reading included, with exit status 3 (`unknown`); fractions are allowed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Stop, with exit status 3, where the process grows over this size (such as 500M or 4G); what is free unless given. It counts all that is resident, and is held within 10 % from 150M on.
+    /// Stop, with exit status 3, when the resident size of the process exceeds this (such as 500M or 4G) [default: free memory]. Accurate to 10 % from 150M on.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
 }
 
-/// How far a check may go, and on how many threads.
+/// Limits of a check, and its threads.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
-    /// How far it may go.
+    /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
-    /// Use this many threads; by default one a core.
+    /// Number of threads [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
 }
 
-/// What is written besides the words.
+/// Output files.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub struct FileArgs {
-    /// Write the order that explains a satisfied history, for `kingsnake verify`.
+    /// Write the order that proves a history satisfied, for `kingsnake verify`.
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
     /// Write an LRAT proof of a violation that the back end found, and its instance to FILE.cnf, for `kingsnake verify-proof`.
     #[arg(long, value_name = "FILE")]
     pub proof: Option<PathBuf>,
-    /// Write one JSON document, to stdout in place of the words unless a file is given.
+    /// Write one JSON document to a file, or to stdout instead of text.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
-    /// Write Elle's result map (`:valid?`, `:anomaly-types`, `:anomalies`, `:not`, `:also-not`), to stdout in place of the words unless a
-    /// file is given; looks for all anomalies, as --all does.
+    /// Write Elle's result map (`:valid?`, `:anomaly-types`, `:anomalies`, `:not`, `:also-not`) to a file, or to stdout instead of
+    /// text; searches for all anomalies, as --all does.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub edn: Option<PathBuf>,
-    /// Write every anomaly into a directory: a text a class, a picture an anomaly, a page for each list whose reads disagree, and an
-    /// index; looks for all anomalies, as --all does.
+    /// Write every anomaly to a directory: one text per class, one picture per anomaly, one page per list whose reads disagree, and an
+    /// index; searches for all anomalies, as --all does.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// Draw the counterexample for Graphviz.
+    /// Write the counterexample as a Graphviz graph.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
-    /// Draw the counterexample.
+    /// Write the counterexample as an SVG picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write one self-contained HTML page.
+    /// Write a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
 }
 
-/// What a workload's rule needs to know.
+/// Parameters of a workload's rule.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadArgs {
-    /// The sum of all accounts, for `bank`; that of the first read unless given.
+    /// The sum of all accounts, for `bank` [default: that of the first read].
     #[arg(long, value_name = "SUM", allow_negative_numbers = true)]
     pub total: Option<i64>,
-    /// Let accounts be negative, for `bank`.
+    /// Allow negative accounts, for `bank`.
     #[arg(long)]
     pub allow_negative: bool,
-    /// How many keys a read has, for `long-fork`.
+    /// Keys per read, for `long-fork`.
     #[arg(long, value_name = "N")]
     pub group_size: Option<usize>,
-    /// Demand that an element is seen as soon as it was acknowledged, for `set-full`; that one order explains every read, for
+    /// Require that an element is seen as soon as it was acknowledged, for `set-full`; that one order explains every read, for
     /// `counter`.
     #[arg(long)]
     pub linearizable: bool,
@@ -171,19 +171,19 @@ pub struct AllArgs {
     /// Exit with 1 only if one of these models is ruled out, such as `snapshot-isolation,PL-2`; docs/levels.md lists them.
     #[arg(long, value_name = "MODEL", value_delimiter = ',')]
     pub expect: Vec<String>,
-    /// Exit with 1 only if one of these anomalies, or a worse one, is there, such as `G1,lost-update`.
+    /// Exit with 1 only if one of these anomalies, or a worse one, is found, such as `G1,lost-update`.
     #[arg(long, value_name = "ANOMALY", value_delimiter = ',')]
     pub anomalies: Vec<String>,
 }
 
 impl CheckArgs {
-    /// Whether what the database recorded is judged: a certificate, or an expected order.
+    /// Whether the database's own record is judged: a certificate, or an expected order.
     pub fn is_recorded(&self) -> bool {
         let is_pl = matches!(self.level.level, Some(LevelArg::One(Level::Pl(_))));
         is_pl || self.certificate_from.is_some() || self.along.is_some()
     }
 
-    /// The outputs that are asked for besides words, as they are typed.
+    /// The requested outputs besides text, as typed.
     pub fn outputs(&self) -> impl Iterator<Item = &'static str> {
         let files = &self.files;
         let all = [
@@ -201,7 +201,7 @@ impl CheckArgs {
         all.into_iter().filter(|it| it.1).map(|it| it.0)
     }
 
-    /// Whether every class of anomaly is looked for.
+    /// Whether to search for every class of anomaly.
     pub fn wants_anomalies(&self) -> bool {
         let AllArgs {
             all,
@@ -216,14 +216,14 @@ impl CheckArgs {
 /// `kingsnake check`.
 #[derive(Clone, Debug, Args)]
 pub struct CheckManyArgs {
-    /// The history: a file, a directory of logs, or `-` for stdin. Of several, or of a directory of histories, each is checked
+    /// The history: a file, a directory of logs, or `-` for stdin. Several, or a directory of histories, are each checked
     /// in a process of its own, and the exit status is the worst.
     #[arg(required = true, value_name = "HISTORY")]
     pub histories: Vec<PathBuf>,
-    /// Print the techniques, which this help leaves out: none of them changes a verdict.
+    /// Print the technique options, which this help omits: none of them changes a verdict.
     #[arg(long, exclusive = true)]
     pub help_techniques: bool,
-    /// What many histories leave behind.
+    /// Outputs for many histories.
     #[command(flatten)]
     pub many: ManyArgs,
     /// How each is checked.
@@ -241,7 +241,7 @@ pub struct ExplainArgs {
     pub check: CheckArgs,
 }
 
-/// What many histories leave behind, and where they are checked.
+/// Outputs for many histories, and where they are checked.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Many histories")]
 pub struct ManyArgs {
@@ -257,7 +257,7 @@ pub struct ManyArgs {
     /// Write the verdicts as SARIF 2.1.0, one result per history that is not satisfied.
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
-    /// Print a line for a continuous-integration service for each history that is not satisfied.
+    /// Print one CI annotation per history that is not satisfied.
     #[arg(long, value_name = "SERVICE")]
     pub annotations: Option<AnnotationsArg>,
     /// Where they are checked.
@@ -273,7 +273,7 @@ impl ManyArgs {
     }
 }
 
-/// Whose annotations.
+/// The CI service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AnnotationsArg {
     /// `::error file=…` lines, which GitHub shows beside the file.
@@ -286,14 +286,14 @@ pub struct CheckArgs {
     /// The history: a file, a directory of logs, or `-` for stdin.
     #[arg(skip)]
     pub history: PathBuf,
-    /// Whether the answer is told at length.
+    /// Whether to explain the answer in detail.
     #[arg(skip)]
     pub explains: bool,
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,
-    /// Judge the version order and the snapshots that the history gives, as Emme does, instead of searching any; says also
-    /// whether some other order would explain the history.
+    /// Check the version order and the snapshots in the history, as Emme does, instead of searching for an order; also report
+    /// whether any other order explains the history.
     #[arg(
         long,
         value_name = "SOURCE",
@@ -301,29 +301,29 @@ pub struct CheckArgs {
         help_heading = "Level"
     )]
     pub certificate_from: Option<CertificateFrom>,
-    /// Replay the history in an expected serial order, as Enne does: `commit-ts`, `start-ts`, or a file with a transaction a
+    /// Replay the history in an expected serial order, as Enne does: `commit-ts`, `start-ts`, or a file with one transaction per
     /// line.
     #[arg(long, value_name = "ORDER", help_heading = "Level")]
     pub along: Option<String>,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// What is assumed beyond it.
+    /// Assumptions beyond the history.
     #[command(flatten)]
     pub assume: AssumeArgs,
-    /// What a workload's rule needs to know.
+    /// Parameters of a workload's rule.
     #[command(flatten)]
     pub workload: WorkloadArgs,
-    /// Keep only this share of the given versions, from 0 to 1, chosen by the seed; kept neighbours are linked.
+    /// Keep only this share of the given version order, from 0 to 1, chosen by the seed; kept neighbours are linked.
     #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "no_version_order", help_heading = "Reading")]
     pub version_order_share: Option<f64>,
-    /// What is looked for besides the level.
+    /// Anomalies to search for besides the level.
     #[command(flatten)]
     pub all: AllArgs,
-    /// What is written.
+    /// Output files.
     #[command(flatten)]
     pub files: FileArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
     /// How it is checked.

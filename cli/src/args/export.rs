@@ -1,4 +1,4 @@
-//! What was typed for `kingsnake export`.
+//! Options of `kingsnake export`.
 
 use std::path::PathBuf;
 
@@ -8,20 +8,20 @@ use clap::{Args, ValueEnum};
 use super::ReadArgs;
 use super::check::{LevelArgs, LimitArgs};
 
-/// The language of a solver.
+/// The input format of a solver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// Plain CNF for SAT solvers; `--encoding` says how acyclicity is put.
+    /// Plain CNF for SAT solvers; `--encoding` chooses how to encode acyclicity.
     Dimacs,
     /// Integer differences (`QF_IDL`) for SMT solvers.
     Smtlib2,
     /// `MonoSAT`'s graph format.
     Gnf,
-    /// A picture for Graphviz.
+    /// A Graphviz graph.
     Dot,
 }
 
-/// When.
+/// The stage of the constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Stage {
     /// Before pruning.
@@ -31,7 +31,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// In words.
+    /// As text.
     pub fn words(self) -> &'static str {
         match self {
             Stage::Constructed => "before pruning",
@@ -45,16 +45,16 @@ impl Stage {
 pub struct ExportArgs {
     /// The history: a file, or a directory of logs.
     pub history: PathBuf,
-    /// The language.
+    /// Output format.
     #[arg(long)]
     pub to: ExportFormat,
-    /// Before or after pruning.
+    /// Export the constraints before or after pruning.
     #[arg(long, default_value = "pruned")]
     pub stage: Stage,
-    /// How DIMACS says that there is no cycle.
+    /// How to encode acyclicity in DIMACS.
     #[arg(long, value_name = "NAME", default_value = kingsnake_encodings::export::ENCODINGS[0], value_parser = PossibleValuesParser::new(kingsnake_encodings::export::ENCODINGS))]
     pub encoding: String,
-    /// Where to write it; stdout unless given.
+    /// Output file [default: stdout].
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub out: PathBuf,
     /// What is checked.
@@ -63,7 +63,7 @@ pub struct ExportArgs {
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
 }

@@ -1,4 +1,4 @@
-//! What was typed for `kingsnake generate`.
+//! Options of `kingsnake generate`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use super::values::{formats, share};
 /// What the percentages of a mix apply to, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GranularityArg {
-    /// Each operation is drawn on its own.
+    /// Draw each operation independently.
     Operation,
-    /// All operations of a transaction are of one sort.
+    /// All operations of a transaction are of one kind.
     Transaction,
 }
 
@@ -26,14 +26,14 @@ pub enum GranularityArg {
 #[command(after_help = workloads())]
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own on the command line.
 pub struct GenerateArgs {
-    /// What the clients do; the list is below.
+    /// The workload; see the list below.
     #[arg(value_parser = PossibleValuesParser::new(kingsnake_datasets::workloads::names().into_iter().chain(["lwt"])), hide_possible_values = true)]
     pub workload: String,
-    /// Where to write the history.
+    /// Output file.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Write what was generated, how many attempts aborted and how long it took as JSON to a file, or to stdout in place
-    /// of words.
+    /// Write the counts of transactions and aborts and the time taken as JSON to a file, or to stdout instead
+    /// of text.
     #[arg(
         long,
         value_name = "FILE",
@@ -42,45 +42,45 @@ pub struct GenerateArgs {
         default_missing_value = "-"
     )]
     pub json: Option<PathBuf>,
-    /// The format to write.
+    /// Output format.
     #[arg(long, default_value = "kingsnake", value_parser = formats(&Format::WRITTEN))]
     pub format: Format,
-    /// Write the true order of every key's versions to a file of its own, for `check --version-order`.
+    /// Write the true version order of every key to a separate file, for `check --version-order`.
     #[arg(long, value_name = "FILE")]
     pub version_order: Option<PathBuf>,
-    /// Write the true order of every key's versions into the history.
+    /// Write the true version order of every key into the history.
     #[arg(long)]
     pub inline_version_order: bool,
-    /// Leave out begin and commit times; formats that have none leave them out anyway.
+    /// Omit begin and commit times.
     #[arg(long)]
     pub no_times: bool,
     /// Record aborted transactions too.
     #[arg(long)]
     pub aborted: bool,
-    /// Transactions that commit; a fault adds its own.
+    /// Number of committed transactions; an injected violation adds its own.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub txns: u32,
-    /// Clients, each of which is a session.
+    /// Number of clients; each is a session.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub clients: u32,
-    /// Keys; 10,000 unless the list below says otherwise.
+    /// Number of keys [default: 10,000, unless the list below says otherwise].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub keys: Option<u32>,
-    /// Operations a transaction, on different keys; 8 unless the workload has its own. A read-modify-write is one operation.
+    /// Operations per transaction, on different keys [default: 8, unless the workload has its own]. A read-modify-write is one operation.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub ops: Option<u32>,
-    /// How often each key is chosen: `uniform`, `zipf[:EXPONENT]`, `hotspot[:KEYS:ACCESSES]`, `exponential[:RATE]`.
+    /// Distribution of keys: `uniform`, `zipf[:EXPONENT]`, `hotspot[:KEYS:ACCESSES]`, `exponential[:RATE]`.
     #[arg(long, default_value_t)]
     pub distribution: Distribution,
-    /// What the percentages of the workload apply to; the workload's own unless given.
+    /// What the percentages of the workload apply to [default: by the workload].
     #[arg(long)]
     pub granularity: Option<GranularityArg>,
-    /// What the store promises its clients.
+    /// The isolation level of the store.
     #[arg(long, default_value = "serializable", value_parser = isolations())]
     pub isolation: Isolation,
-    /// What each transaction asks for: in percent, such as `serializable=30,"read committed"=70`, or by its kind, such as
+    /// The isolation level of each transaction: in percent, such as `serializable=30,"read committed"=70`, or by its kind, such as
     /// `payment=serializable,*="read committed"` (TPC-C: new-order, payment, order-status, delivery, stock-level; Twitter: tweet,
-    /// follow, profile, timeline). The names are those of SQL, and ser, si, pc, cc, ra, rc-so, rc. The store keeps each promise, and the
+    /// follow, profile, timeline). The names are those of SQL, and ser, si, pc, cc, ra, rc-so, rc. The store provides each level, and the
     /// history records it (check it with --level as-recorded).
     #[arg(
         long,
@@ -88,55 +88,55 @@ pub struct GenerateArgs {
         conflicts_with = "isolation"
     )]
     pub isolation_mix: Option<IsolationMix>,
-    /// Do not validate the conditions by which rows were chosen (workloads `…-predicates`), so that phantoms come through.
+    /// Do not validate the conditions by which rows were chosen (workloads `…-predicates`), so that phantoms occur.
     #[arg(long)]
     pub no_predicate_locks: bool,
-    /// Break the promise once, at a random place.
+    /// Inject one violation at a random place.
     #[arg(long, value_parser = faults())]
     pub fault: Option<Fault>,
-    /// Put a mistake into the store, which strikes at a rate from 0 to 1 (0.01 unless given); may be repeated.
+    /// Inject a bug into the store, which occurs at a rate from 0 to 1 [default: 0.01]; may be repeated.
     #[arg(long, value_name = "NAME[:RATE]")]
     pub bug: Vec<BugRate>,
-    /// Replace a key by a fresh one after this many writes of it.
+    /// Replace a key by a new one after this many writes of it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_writes_per_key: Option<u64>,
-    /// Which shapes of mini-transactions `mini` draws: those that repeat no operation, MTC's, or all 20; `two-key` unless given.
+    /// Shapes of mini-transactions for `mini`: those that repeat no operation, MTC's, or all 20 [default: two-key].
     #[arg(long, value_parser = shapes())]
     pub shapes: Option<Shapes>,
-    /// What `lwt` does besides compare-and-sets.
+    /// Options of `lwt`.
     #[command(flatten)]
     pub lwt: LwtArgs,
-    /// Which part of the attempts to commit roll back by themselves, from 0 to 0.99.
+    /// Share of commits that roll back at random, from 0 to 0.99.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub rollbacks: f64,
-    /// Run every client on a thread of its own; then the seed does not repeat the history.
+    /// Run every client on its own thread; the seed then does not reproduce the history.
     #[arg(long)]
     pub threads: bool,
-    /// The seed: the same one gives the same history, byte for byte.
+    /// The seed: the same seed gives the same history, byte for byte.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
 }
 
-/// What `lwt` does besides compare-and-sets that succeed.
+/// Options of `lwt`, besides successful compare-and-sets.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Compare-and-sets (lwt)")]
 pub struct LwtArgs {
-    /// Which part of the clients run at the same time.
+    /// Share of the clients that run at the same time.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     pub concurrency: f64,
-    /// Which part of the operations are reads.
+    /// Share of the operations that are reads.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub read_share: f64,
-    /// Which part of the compare-and-sets fail.
+    /// Share of the compare-and-sets that fail.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub fail_share: f64,
-    /// Which part of the compare-and-sets have an unknown end.
+    /// Share of the compare-and-sets with an unknown outcome.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub unknown_share: f64,
-    /// Break linearizability once.
+    /// Inject one violation of linearizability.
     #[arg(long, value_parser = lwt_faults())]
     pub lwt_fault: Option<LwtFault>,
 }

@@ -1,9 +1,8 @@
 //! Settings of a project: the table `[check]` of kingsnake.toml in the working directory, by the names of the long switches.
 //!
-//! What is typed goes before what the file says. Processes that a check starts do not read it again: they are told.
+//! The command line overrides the file. Child processes of a check do not read it again: they get its settings as arguments.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 
 use clap::ArgMatches;
@@ -14,7 +13,7 @@ use toml::{Table, Value};
 /// The file.
 const FILE: &str = "kingsnake.toml";
 
-/// The words that the project's file adds to a command line, if it is one of `check` and the file is there.
+/// The arguments that the project's file adds to a command line of `check`, if the file exists.
 pub fn settings(
     matches: &ArgMatches,
     command: fn() -> clap::Command,
@@ -28,14 +27,15 @@ pub fn settings(
     if is_told || !Path::new(FILE).exists() {
         return Ok(Vec::new());
     }
-    let text = fs::read_to_string(FILE).map_err(|error| wrong(&error.to_string()))?;
+    let text = kingsnake_datasets::bounded::read_regular(Path::new(FILE), crate::input::MOST_TEXT)
+        .map_err(|error| wrong(&error.to_string()))?;
     let is_typed = |id: &str| typed.value_source(id) == Some(ValueSource::CommandLine);
     let command = command();
     let check = command.find_subcommand("check");
     words(&text, check.unwrap_or(&command), is_typed).map_err(|error| wrong(&error))
 }
 
-/// The command line with words put behind the command's name.
+/// The command line with these arguments inserted after the command's name.
 pub fn completed(line: &[OsString], words: &[String]) -> Vec<OsString> {
     let place = line
         .iter()

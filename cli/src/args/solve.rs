@@ -1,4 +1,4 @@
-//! What was typed for `kingsnake solve`.
+//! Options of `kingsnake solve`.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ use super::techniques::BackendParser;
 pub struct SolveArgs {
     /// An instance in `MonoSAT`'s graph format (clauses, digraph, edge, acyclic); `-` is stdin.
     pub instance: PathBuf,
-    /// Who decides what pruning leaves open; or two of them at once, as `portfolio:A,B`.
+    /// Back end that decides what pruning leaves open; or two in parallel, as `portfolio:A,B`.
     #[arg(long, value_name = "NAME", default_value = kingsnake_encodings::BACKENDS[0], value_parser = BackendParser)]
     pub backend: String,
     /// The same seed gives the same run.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u32,
-    /// Ask the back end about the whole instance: prune nothing first.
+    /// Give the back end the whole instance, without pruning.
     #[arg(long)]
     pub no_prune: bool,
-    /// Print one JSON document in place of the words.
+    /// Print one JSON document instead of text.
     #[arg(long)]
     pub json: bool,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
 }

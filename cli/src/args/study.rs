@@ -1,4 +1,4 @@
-//! What was typed for a long study.
+//! Options of studies and benchmarks.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,40 +17,40 @@ use super::values::{bytes, seconds};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Study")]
 pub struct StudyArgs {
-    /// Where rows, figures and the report go; a study that stopped there goes on.
+    /// Output directory for rows, figures and the report. An interrupted study resumes.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Run each check this often on each history.
+    /// Number of runs per check and history.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
-    /// Make this many histories of each recipe.
+    /// Number of histories per recipe.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub seeds: Option<u32>,
-    /// Seconds that a check may take; fractions are fine.
+    /// Time limit per check, in seconds; fractions are allowed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Where a check runs out of time on one history, leave out its other runs; captions say how many there were.
+    /// After a check times out on a history, skip its other runs; captions give the number of runs.
     #[arg(long)]
     pub skip_after_timeout: bool,
-    /// How large a check's process may become (such as 500M or 4G); what is free unless given.
+    /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
-    /// What the figures show; the study's own choice unless given.
+    /// What the figures show [default: by the study].
     #[arg(long, value_name = "WHICH")]
     pub measure: Option<MeasureArg>,
-    /// Give a parameter of the study another value.
+    /// Set a parameter of the study.
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
-    /// With --list: as JSON, a cell a line: id, cell, argv, history, row, done.
+    /// With --list: print JSON, one cell per line: id, cell, argv, history, row, done.
     #[arg(long, requires = "list")]
     pub json: bool,
-    /// Where the cells run.
+    /// Where to run the cells.
     #[command(flatten)]
     pub cells: CellArgs,
 }
 
 impl StudyArgs {
-    /// What the study is asked for.
+    /// The request to the study.
     pub fn request(&self) -> StudyRequest {
         StudyRequest {
             out: self.out.clone(),
@@ -78,11 +78,11 @@ impl StudyArgs {
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum MeasureArg {
-    /// The whole check, by the clock.
+    /// The whole check, in wall time.
     Seconds,
-    /// The whole check, in processor time: for busy machines.
+    /// The whole check, in processor time, for busy machines.
     Cpu,
-    /// Figures by the clock, and tables of both.
+    /// Figures in wall time, and tables of both.
     Both,
     /// Encoding and solving only.
     Solver,
@@ -97,25 +97,25 @@ pub enum MeasureArg {
 pub enum BenchCommand {
     /// Compare the back ends on the same instances.
     Encodings(EncodingsArgs),
-    /// Measure the ways to compute reachability on random graphs.
+    /// Measure the algorithms for reachability on random graphs.
     Reach(ReachArgs),
-    /// Draw violated constraints over time and moves a second of annealing: serial, coloured and on a device.
+    /// Plot violated constraints over time and moves per second of annealing: serial, coloured and on a device.
     Anneal(AnnealArgs),
 }
 
 /// `kingsnake bench anneal`.
 #[derive(Clone, Debug, Args)]
 pub struct AnnealArgs {
-    /// Histories whose orders pruning leaves open.
+    /// Histories that pruning alone does not decide.
     #[arg(required = true)]
     pub histories: Vec<PathBuf>,
-    /// Where rows, figures and the page go.
+    /// Output directory for rows, figures and the page.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Which GPU takes part; `cpu` for none.
+    /// The GPU to measure; `cpu` for none.
     #[arg(long, value_name = "WHERE", default_value = "gpu")]
     pub device: DeviceChoice,
-    /// The seed of the moves.
+    /// The seed of the annealing moves.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u32,
     /// What is checked.
@@ -124,7 +124,7 @@ pub struct AnnealArgs {
     /// How the histories are read.
     #[command(flatten)]
     pub read: ReadArgs,
-    /// How far to go.
+    /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
@@ -132,28 +132,28 @@ pub struct AnnealArgs {
 /// `kingsnake bench reach`.
 #[derive(Clone, Debug, Args)]
 pub struct ReachArgs {
-    /// Where rows, figures and the page go.
+    /// Output directory for rows, figures and the page.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// How many nodes.
+    /// Number of nodes.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1000,2000,5000,10000,20000,50000", value_parser = clap::value_parser!(u32).range(1..=200_000))]
     pub nodes: Vec<u32>,
-    /// How many edges a node.
+    /// Edges per node.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "2,6,20", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub degrees: Vec<u32>,
-    /// How many chains the nodes fall into.
+    /// Number of chains of nodes.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(1..))]
     pub chains: u32,
-    /// How many nodes an edge reaches ahead at most.
+    /// Largest distance between the two nodes of an edge.
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     pub span: u32,
-    /// Which GPU takes part, if any.
+    /// The GPU to measure, if any.
     #[arg(long, value_name = "WHERE", default_value = "gpu")]
     pub device: DeviceChoice,
-    /// A software adapter computes only graphs of at most this many nodes.
+    /// Largest number of nodes for a software adapter.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub software_nodes: u32,
-    /// Measure everything this often, and take the shortest.
+    /// Number of runs; the shortest counts.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
 }
@@ -161,9 +161,9 @@ pub struct ReachArgs {
 /// `kingsnake bench encodings`.
 #[derive(Clone, Debug, Args)]
 pub struct EncodingsArgs {
-    /// Histories, or instances in `MonoSAT`'s format (FILE.gnf), to take in place of the built-in set.
+    /// Histories, or instances in `MonoSAT`'s format (FILE.gnf), to use instead of the built-in set.
     pub histories: Vec<PathBuf>,
-    /// The back ends to compare, the base of the ratios first; all unless given.
+    /// The back ends to compare, the base of the ratios first [default: all].
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = BackendParser)]
     pub backends: Option<Vec<String>>,
     /// How the study runs.
@@ -177,19 +177,19 @@ pub struct AblateArgs {
     /// A built-in study (king-cobra, viper, mtc, mini-vs-general, weak, mixed, emme, encodings, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
-    /// Run and show only these figures, such as 8,10; all unless given. The rows of others in DIR stay.
+    /// Run and show only these figures, such as 8,10 [default: all]. Rows of other figures in DIR are kept.
     #[arg(long, value_name = "FIGURE,…", value_delimiter = ',')]
     pub figure: Option<Vec<String>>,
-    /// Take the paper's sizes and limit; they may take hours.
+    /// Use the paper's sizes and time limit; this may take hours.
     #[arg(long)]
     pub paper_sizes: bool,
-    /// Run every check on this device; on each of several, side by side (such as cpu,gpu).
+    /// Run every check on this device, or compare several (such as cpu,gpu).
     #[arg(long, value_name = "WHERE,…", value_delimiter = ',')]
     pub device: Vec<DeviceChoice>,
-    /// Decide with this back end; with each of several, side by side (such as cadical/propagator,z3/order).
+    /// Decide with this back end, or compare several (such as cadical/propagator,z3/order).
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = BackendParser)]
     pub backend: Vec<String>,
-    /// Check with this set of techniques; with each of several, side by side (such as cobra,king-cobra,kingsnake).
+    /// Check with this set of techniques, or compare several (such as cobra,king-cobra,kingsnake).
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub profile: Vec<String>,
     /// The same as `--set txns=N`.

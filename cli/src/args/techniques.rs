@@ -1,4 +1,4 @@
-//! How a history is checked, as typed.
+//! Technique options: how a history is checked.
 
 use std::ffi::OsStr;
 
@@ -11,50 +11,50 @@ use crate::switches::SWITCHES;
 /// A set of techniques.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Profile {
-    /// What Cobra does: `combine` and `coalesce`, a constraint for every pair of chains of versions, read or not, one pruning
-    /// round on a matrix, one variable a constraint, no guesses.
+    /// As in Cobra: `combine` and `coalesce`, a constraint for every pair of chains of versions, read or not, one pruning
+    /// round on a matrix, one variable per constraint, no guesses.
     Cobra,
     /// The same with five pruning rounds, as in the King Cobra study.
     KingCobra,
-    /// Everything.
+    /// All techniques.
     #[default]
     Kingsnake,
 }
 
-/// Where the solver's first guess of a constraint comes from.
+/// Source of the solver's first guess for a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PhaseArg {
-    /// The position estimate, or a topological order where there is none.
+    /// The position estimate, or a topological order if there is none.
     Estimate,
     /// A topological order.
     Topological,
-    /// Nowhere.
+    /// No guess.
     None,
-    /// A coin.
+    /// A random guess.
     Random,
 }
 
 /// Which constraint the solver decides next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DecideArg {
-    /// One that the current order violates, surest first.
+    /// One that the current order violates, most certain first.
     Repair,
-    /// Any, surest first.
+    /// Any, most certain first.
     SurestFirst,
     /// Any, from the first place of the estimated order to the last.
     Position,
-    /// What the solver's own heuristic prefers.
+    /// By the solver's own heuristic.
     Vsids,
 }
 
-/// How reachability is kept, as typed.
+/// How reachability is stored, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReachabilityArg {
     /// Chosen from the sizes.
     Auto,
-    /// A bit row for each node.
+    /// One bit row per node.
     Dense,
-    /// A clock over the sessions for each node.
+    /// One clock over the sessions per node.
     Chains,
 }
 
@@ -65,7 +65,7 @@ pub enum HeuristicArg {
     Off,
     /// A side whose opposite runs at least k places backwards. On UNSAT, double k and start again.
     Viper,
-    /// The same, but the solver keeps what it has learned, and only what it blames is given up.
+    /// The same, but keep the learned clauses and drop only the assumptions in the UNSAT core.
     Incremental,
 }
 
@@ -73,35 +73,35 @@ pub enum HeuristicArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Techniques (none of them changes a verdict)")]
 pub struct TechniqueArgs {
-    /// Who decides what pruning leaves open; two of them at once, as `portfolio:A,B`; or another program, as `exec:COMMAND`.
+    /// Back end that decides what pruning leaves open; or two in parallel, as `portfolio:A,B`; or another program, as `exec:COMMAND`.
     #[arg(long, value_name = "NAME", value_parser = BackendParser, default_value = kingsnake_encodings::BACKENDS[0])]
     pub backend: String,
-    /// The seed, of the solver and of the choice of versions.
+    /// The seed of the solver and of `--version-order-share`.
     #[arg(long, default_value_t = 0)]
     pub seed: u32,
-    /// A set of techniques. The options below override it; `--estimate` switches on what a profile has off.
+    /// A set of techniques. The options below override it; for instance `--estimate` switches on a technique that the profile has off.
     #[arg(long, value_name = "NAME", default_value = "kingsnake")]
     pub profile: Profile,
-    /// Stop pruning after this many rounds; `fixpoint` is when nothing more is forced.
+    /// Stop pruning after this many rounds; `fixpoint` prunes until nothing more is forced.
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub prune_rounds: Option<Rounds>,
-    /// How reachability is kept; chosen from the sizes unless given.
+    /// How to store reachability [default: by the sizes].
     #[arg(long, value_name = "HOW")]
     pub reachability: Option<ReachabilityArg>,
-    /// Where reachability is computed: auto (a GPU where it pays), cpu, gpu, or `gpu:NAME` or `gpu:INDEX` as `kingsnake devices` lists it.
+    /// Where to compute reachability: auto (a GPU where it is faster), cpu, gpu, or `gpu:NAME` or `gpu:INDEX` as `kingsnake devices` lists it.
     #[arg(long, value_name = "WHERE", default_value_t)]
     pub device: DeviceChoice,
-    /// Which sides of constraints are assumed, from a topological order, before the solver is asked.
+    /// Which sides of constraints to assume, from a topological order, before solving.
     #[arg(long, value_name = "WHICH")]
     pub heuristic: Option<HeuristicArg>,
-    /// Where the first guess of a constraint comes from (cadical/propagator).
+    /// Source of the first guess for a constraint (cadical/propagator).
     #[arg(long, value_name = "WHENCE")]
     pub phase: Option<PhaseArg>,
-    /// Which constraint is decided next (cadical/propagator).
+    /// Which constraint to decide next (cadical/propagator).
     #[arg(long, value_name = "WHICH")]
     pub decide: Option<DecideArg>,
-    /// Rule out sides that a decision makes impossible, as far as looking at so many nodes each way shows
-    /// (cadical/propagator); 0, which is not at all, unless given.
+    /// Rule out sides that a decision makes impossible, searching up to N nodes in each direction
+    /// (cadical/propagator) [default: 0, off].
     #[arg(long, value_name = "N")]
     pub propagate: Option<usize>,
     /// The switches.
@@ -109,7 +109,7 @@ pub struct TechniqueArgs {
     pub switches: SwitchArgs,
 }
 
-/// How many pruning rounds at most.
+/// The largest number of pruning rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounds {
     /// This many.
@@ -135,7 +135,7 @@ pub struct SwitchArgs {
 }
 
 impl SwitchArgs {
-    /// On or off, if it was said.
+    /// On or off, if given.
     pub fn said(&self, name: &str) -> Option<bool> {
         let at = SWITCHES.iter().position(|it| it.name == name)?;
         self.said[at]
@@ -179,7 +179,7 @@ impl Args for SwitchArgs {
     }
 }
 
-/// Knows the back ends' names, and those that two of them make.
+/// Parses names of back ends and of portfolios.
 #[derive(Clone)]
 pub(super) struct BackendParser;
 

@@ -1,4 +1,4 @@
-//! What was typed for `kingsnake watch`.
+//! Options of `kingsnake watch`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,52 +31,52 @@ pub struct WatchArgs {
     /// The level.
     #[arg(short, long, default_value = "strict-ser")]
     pub level: WatchLevelArg,
-    /// Take clients at unix:PATH or 127.0.0.1:PORT in place of a log; each sends a header and lines.
+    /// Listen for clients at unix:PATH or 127.0.0.1:PORT instead of reading a log; each sends a header and lines.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["log", "finished", "state"])]
     pub listen: Option<String>,
-    /// The log does not grow any more: its sessions are read first, and its end is the end.
+    /// The log is complete: read its sessions first, and stop at its end.
     #[arg(long)]
     pub finished: bool,
-    /// How many sessions there are, where neither the header nor `open` lines say so.
+    /// Number of sessions, if neither the header nor `open` lines state it.
     #[arg(long, value_name = "N")]
     pub sessions: Option<usize>,
-    /// The key that fences read and write, at ser and si: sessions that appear later begin with a fence.
+    /// The key that fences read and write, at ser and si: later sessions begin with a fence.
     #[arg(long, value_name = "KEY")]
     pub fence: Option<String>,
-    /// Transactions per batch; as many as are kept, and at least 1,000, unless given.
+    /// Transactions per batch [default: as many as are kept, and at least 1,000].
     #[arg(long, value_name = "N", value_parser = batch)]
     pub batch: Option<usize>,
-    /// How far clocks may disagree, in milliseconds.
+    /// Clock drift in milliseconds.
     #[arg(long, alias = "clock-drift", value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub drift: u64,
-    /// Assume that a transaction of unknown end ended within this many seconds of its begin.
+    /// Assume that a transaction with unknown outcome ended within this many seconds of its begin.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub unknown_limit: Option<Duration>,
-    /// Beyond this size of what is kept (such as 500M), forget it and look only for violations from there on.
+    /// When the retained data exceed this size (such as 500M), discard them and search only for violations from there on.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
-    /// After a violation: `stop`, `continue` with what arrives later, or a command for the shell, and then stop.
+    /// After a violation: `stop`, `continue` with later transactions, or a shell command to run before stopping.
     #[arg(long, value_name = "WHAT", default_value = "stop")]
     pub on_violation: String,
-    /// Print JSON, one object per line, in place of words.
+    /// Print JSON, one object per line, instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Append everything that arrives from stdin or from clients to this file, so that a violation can be checked and told.
+    /// Append all input from stdin or clients to this file, so that a violation can be checked and explained.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
     /// Write the page of a violation.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Append the order of what is settled, for `kingsnake verify`.
+    /// Append the order of the settled transactions, for `kingsnake verify`.
     #[arg(long, value_name = "FILE", conflicts_with = "memory_limit")]
     pub certificate: Option<PathBuf>,
-    /// Keep a snapshot from which a killed watch goes on.
+    /// Keep a snapshot from which a killed watch resumes.
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
     /// Seconds between two snapshots.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub state_every: Duration,
-    /// Show a live page at 127.0.0.1:PORT.
+    /// Serve a live page at 127.0.0.1:PORT.
     #[arg(long, value_name = "ADDRESS")]
     pub page: Option<String>,
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use kingsnake_datasets::locate;
-use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{ChildEnding, EndedChild, Item};
 use serde_json::{Value, json};
 
 use crate::failure;
+use crate::input;
 use crate::voice::{grouped, lasting, printable, short};
 
 /// A longer line is shown by its two ends.
@@ -150,12 +150,8 @@ impl ManyRow<'_> {
         let Some(Ok(format)) = format.map(str::parse).filter(|_| !wanted.is_empty()) else {
             return 1;
         };
-        let found = locate(
-            Path::new(self.path()),
-            format,
-            &wanted,
-            &Budget::unlimited(),
-        );
+        let path = Path::new(self.path());
+        let found = locate(path, format, &wanted, &input::again());
         let lines = found.map(|it| it.lines).unwrap_or_default();
         let last = lines.into_iter().flatten().map(|it| it.number).max();
         last.map_or(1, |it| it as u64)

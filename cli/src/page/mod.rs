@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kingsnake_datasets::{Format, Located, SourceEvent, SourceLine, locate};
-use kingsnake_solver::budget::Budget;
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
 use kingsnake_text::{Frame, page as whole};
@@ -28,6 +27,7 @@ use self::cards::Cards;
 use self::terms::Terms;
 use self::timeline::PageTimeline;
 use crate::answer::Answer;
+use crate::input;
 use crate::limits::is_stdio;
 use crate::picture::{ArrowKind, Scene, dependency, svg};
 use crate::telling::Telling;
@@ -237,7 +237,7 @@ fn located(path: &Path, format: Option<Format>, history: &History, txns: &[TxnId
         .collect();
     let found = match format {
         // What came from a pipe cannot be read again.
-        Some(format) if !is_stdio(path) => locate(path, format, &wanted, &Budget::unlimited()),
+        Some(format) if !is_stdio(path) => locate(path, format, &wanted, &input::again()),
         _ => Ok(Located::default()),
     };
     // The verdict stands; a file that has gone away since is no error of it.

@@ -10,7 +10,7 @@ use crate::isolation::IsolationMap;
 use crate::refused::{PROOF, Subject, refusal};
 
 /// The level, where there must be one.
-fn one_level(args: &LevelArgs) -> Result<Level> {
+pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
         Some(LevelArg::One(level @ Level::Pl(_))) => bail!(

@@ -44,7 +44,7 @@ impl Terminator for Ends {
     }
 }
 
-/// Counts learned clauses, for whoever watches the search.
+/// Counts learned clauses, for progress reports.
 struct Count(Rc<Cell<u64>>);
 
 impl Learner for Count {

@@ -15,7 +15,7 @@ use rustsat::types::Lit;
 use super::solver::Cadical;
 use crate::reduce::{Arena, Failed, reduce};
 
-/// How often somebody is told about progress.
+/// Interval between two progress reports.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// What a solver said, or why it said nothing.

@@ -1,4 +1,4 @@
-//! Checks a proof, with nothing of what found it: every clause of the instance is a cycle, and the clauses refute each other.
+//! Checks a proof, independently of the solver: every clause of the instance is a cycle, and the clauses refute each other.
 //!
 //! The second part is LRAT (Cruz-Filipe et al., CADE 2017), forward: every step names the clauses that make it follow by unit
 //! propagation, one after the other. Steps that would need more than that (RAT) are refused; none is needed here.

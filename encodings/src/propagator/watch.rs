@@ -9,7 +9,7 @@ use cadical_sys::Terminator;
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::ProgressEvent;
 
-/// How often somebody is told about progress.
+/// Interval between two progress reports.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// Asks the budget between callbacks, and remembers its answer.

@@ -29,7 +29,7 @@ pub struct EvidenceClaim {
 }
 
 impl EvidenceClaim {
-    /// Checks the claim again, with nothing of what found it.
+    /// Checks the claim again, independently of the solver.
     pub fn check(&self, history: &History, budget: &Budget) -> Result<(), Refusal> {
         self.check_at(history, &self.promise, budget)
     }

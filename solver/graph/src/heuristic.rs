@@ -51,7 +51,7 @@ pub struct HeuristicStats {
     pub distance: usize,
     /// How many sides were assumed at first.
     pub assumed: usize,
-    /// How many noes were not believed.
+    /// Number of UNSAT answers retried without assumptions.
     pub rejects: u64,
 }
 

@@ -16,7 +16,7 @@ pub struct SessionGraph {
     pub degree: u32,
     /// How many sessions the nodes fall into.
     pub n_sessions: u32,
-    /// How many nodes an edge reaches ahead at most.
+    /// Largest distance between the two nodes of an edge.
     pub span: u32,
 }
 

@@ -177,7 +177,7 @@ fn read_history(history: &Bound<'_, PyAny>) -> PyResult<kingsnake::History> {
     kingsnake::open(path).map_err(|error| wrong(&error))
 }
 
-/// Checks a certificate or a counterexample against a history again, with nothing of what found it; raises ValueError where the text is
+/// Checks a certificate or a counterexample against a history again, independently of the solver; raises ValueError where the text is
 /// neither.
 #[pyfunction]
 fn verify(python: Python<'_>, history: &Bound<'_, PyAny>, evidence: &str) -> PyResult<bool> {
@@ -239,7 +239,7 @@ fn told(checker: &mut Checker, history: &kingsnake::History) -> Result<PyVerdict
     })
 }
 
-/// Checks whether a database kept its isolation promise.
+/// Checks whether a database kept its isolation guarantees.
 #[pymodule(name = "kingsnake")]
 fn define(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

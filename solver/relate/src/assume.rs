@@ -387,7 +387,7 @@ pub fn assume_transaction_order(history: &mut History, numbers: &[(TxnId, i64)])
 /// What values are that were read and that nobody wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
-    /// They were there before any transaction.
+    /// They existed before any transaction.
     Initial,
     /// Somebody wrote each of them, of whom nothing else is known.
     Unseen,

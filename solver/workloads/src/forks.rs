@@ -106,7 +106,7 @@ pub(crate) fn sequential(log: &[Operation]) -> Result<RuleReport, Unfit> {
             });
         }
     }
-    let rule = "whoever sees a later write sees the earlier ones of the same process";
+    let rule = "a read that sees a later write also sees the earlier writes of the same process";
     let mut report = RuleReport::new(rule, violations);
     report.facts = vec![("reads", count(n_reads, "read"))];
     Ok(report)
@@ -169,7 +169,7 @@ pub(crate) fn comments(workload: JepsenWorkload, log: &[Operation]) -> Result<Ru
             }
         }
     }
-    let rule = "whoever sees a write sees all that had been acknowledged before it began";
+    let rule = "a read that sees a write also sees every write that was acknowledged before that write began";
     let mut report = RuleReport::new(rule, violations);
     report.facts = vec![
         ("reads", count(n_reads, "read")),

@@ -94,7 +94,7 @@ pub(crate) fn total_queue(log: &[Operation]) -> RuleReport {
         if n_lost > 0 {
             violations.push(RuleViolation {
                 words: format!(
-                    "element {value} is lost: {} was acknowledged, and nobody dequeued it",
+                    "element {value} is lost: {} was acknowledged, and it was never dequeued",
                     log[element.attempts[0]]
                 ),
                 operations: element.attempts,

@@ -22,9 +22,9 @@ const STDOUT: &str = "cannot write to stdout";
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct AnnealStudy {
-    /// Where rows, figures and the page go.
+    /// Output directory for rows, figures and the page.
     pub out: PathBuf,
-    /// Which GPU takes part, if any.
+    /// The GPU to measure, if any.
     pub device: DeviceChoice,
     /// The solver's seed.
     pub seed: u32,

@@ -60,19 +60,19 @@ pub(super) struct Copying {
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct ReachStudy {
-    /// Where rows, figures and the page go.
+    /// Output directory for rows, figures and the page.
     pub out: PathBuf,
     /// How many nodes.
     pub nodes: Vec<u32>,
-    /// How many edges a node.
+    /// Edges per node.
     pub degrees: Vec<u32>,
-    /// How many chains the nodes fall into.
+    /// Number of chains of nodes.
     pub chains: u32,
-    /// How many nodes an edge reaches ahead at most.
+    /// Largest distance between the two nodes of an edge.
     pub span: u32,
-    /// Which GPU takes part, if any.
+    /// The GPU to measure, if any.
     pub device: DeviceChoice,
-    /// A software adapter computes only graphs of at most this many nodes.
+    /// Largest number of nodes for a software adapter.
     pub software_nodes: u32,
     /// Everything is measured this often, and the shortest time taken.
     pub repeat: u32,
