@@ -39,7 +39,7 @@ pub fn run(args: &ShrinkArgs, voice: Voice, start: Instant) -> Result<u8> {
     let work = {
         let (args, budget) = (args.clone(), budget.clone());
         let listener = drawing.listener();
-        move || shrink(&args, &budget, listener)
+        move || shrink(&args, &budget, &listener)
     };
     let done = within(&budget, work);
     drop(drawing);
@@ -81,7 +81,7 @@ impl Counts {
     }
 }
 
-fn shrink(args: &ShrinkArgs, budget: &Budget, listener: CheckListener) -> Result<ShrinkRun> {
+fn shrink(args: &ShrinkArgs, budget: &Budget, listener: &CheckListener) -> Result<ShrinkRun> {
     let level = one_level(&args.level)?;
     let refusals_count = args.level.failed_cas == Some(FailedCasArg::Differs);
     let promise = level.promise(spec(level, &args.level)?, refusals_count);
