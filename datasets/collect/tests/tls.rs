@@ -41,7 +41,7 @@ fn certificates(directory: &Path) -> Option<()> {
 fn connected(database: &str, url: &str) -> Result<String, String> {
     let target = Target {
         urls: vec![url.to_owned()],
-        isolation: "serializable".to_owned(),
+        isolation: adapter(database).unwrap().levels[0].name.to_owned(),
         version_order: OrderBy::None,
         kind: WorkloadKind::Registers,
         directory: PathBuf::new(),
@@ -209,9 +209,11 @@ impl Drop for EncryptedEtcd {
 impl EncryptedEtcd {
     /// Nothing where there is no etcd.
     fn start(directory: &Path, name: &str) -> Option<Self> {
-        let free = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let free = || {
+            let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            taken.local_addr().unwrap()
+        };
         let (client, peer) = (free(), free());
-        let (client, peer) = (client.local_addr().unwrap(), peer.local_addr().unwrap());
         let url = format!("https://{client}");
         let log = std::fs::File::create(directory.join("etcd.log")).unwrap();
         let process = Command::new("etcd")
