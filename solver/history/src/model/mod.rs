@@ -26,7 +26,7 @@ pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use lists::ListPlace;
 pub use names::{Symbols, Token, visible};
 pub use notes::{Event, Note};
-pub use pieces::Piece;
+pub use pieces::TxnPiece;
 pub use predicates::{
     Act, Column, Comparison, Condition, Extreme, Function, Operand, Predicate, Query, Snapshot,
     Stamps, Table, compare_values,

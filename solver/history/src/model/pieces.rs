@@ -10,7 +10,7 @@ use super::predicates::{NO_ROW, RowTables, Snapshot};
 
 /// What of a transaction is kept or removed together: an operation, a compare-and-set, or a condition with what it returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct TxnPiece {
     /// The transaction.
     pub txn: TxnId,
     /// Its operations, counted within the transaction.
@@ -23,7 +23,7 @@ pub struct Piece {
 
 impl History {
     /// The pieces of all transactions, in order.
-    pub fn pieces(&self) -> Vec<Piece> {
+    pub fn pieces(&self) -> Vec<TxnPiece> {
         let mut pieces = Vec::with_capacity(self.n_ops());
         let (mut compares, mut predicates) = (0, 0);
         for txn in self.txns() {
@@ -33,7 +33,7 @@ impl History {
                 let condition = condition.filter(|it| it.0 == txn && it.1.at as usize == at);
                 let compare = self.compares.get(compares);
                 let compare = compare.filter(|it| it.txn == txn && it.at as usize == at);
-                let mut piece = Piece {
+                let mut piece = TxnPiece {
                     txn,
                     ops: at..at + 1,
                     compare: None,
@@ -58,7 +58,7 @@ impl History {
     }
 
     /// The operations of a piece.
-    pub fn piece_ops(&self, piece: &Piece) -> &[Op] {
+    pub fn piece_ops(&self, piece: &TxnPiece) -> &[Op] {
         &self.ops(piece.txn)[piece.ops.clone()]
     }
 
@@ -67,7 +67,7 @@ impl History {
     #[must_use]
     pub fn part(
         &self,
-        pieces: &[Piece],
+        pieces: &[TxnPiece],
         keeps_txn: impl Fn(TxnId) -> bool,
         keeps_piece: impl Fn(usize) -> bool,
         is_gone: impl Fn(ValueId) -> bool,
@@ -152,7 +152,7 @@ impl History {
     }
 
     /// Adds a piece to the transaction begun last.
-    fn take(&mut self, whole: &History, piece: &Piece, is_gone: &impl Fn(ValueId) -> bool) {
+    fn take(&mut self, whole: &History, piece: &TxnPiece, is_gone: &impl Fn(ValueId) -> bool) {
         let txn = TxnId(self.txns.len() as u32 - 1);
         let before = match txn.index() {
             0 => 0,

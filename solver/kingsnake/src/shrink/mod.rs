@@ -10,7 +10,7 @@ mod tests;
 
 use kingsnake_datasets::{Format, kingsnake_bytes, read_bytes};
 use kingsnake_history::budget::{Budget, StopReason};
-use kingsnake_history::model::{History, Op, Piece, SessionId, TxnId};
+use kingsnake_history::model::{History, Op, SessionId, TxnId, TxnPiece};
 use kingsnake_solver::check::CheckError;
 
 use crate::checker::{Checker, Error};
@@ -191,7 +191,7 @@ impl Search<'_> {
     /// Keeps the history without these pieces and transactions, if it shows the same anomaly.
     fn try_without(
         &mut self,
-        is_asked: impl Fn(&Piece) -> bool,
+        is_asked: impl Fn(&TxnPiece) -> bool,
         txns: &[TxnId],
     ) -> Result<bool, End> {
         self.budget.check()?;
@@ -220,7 +220,7 @@ impl Search<'_> {
 /// The history without these pieces, these transactions and what cannot stay without them, as it is read from a file.
 fn without(
     history: &History,
-    is_asked: impl Fn(&Piece) -> bool,
+    is_asked: impl Fn(&TxnPiece) -> bool,
     txns: &[TxnId],
 ) -> Option<History> {
     let pieces = history.pieces();

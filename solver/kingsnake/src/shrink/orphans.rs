@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kingsnake_history::model::{
-    Act, CompareOutcome, History, KeyId, Op, Piece, Predicate, Snapshot, ValueId,
+    Act, CompareOutcome, History, KeyId, Op, Predicate, Snapshot, TxnPiece, ValueId,
 };
 
 /// Who writes what, by pieces of a history.
 pub(super) struct Writers<'h> {
     history: &'h History,
-    pieces: &'h [Piece],
+    pieces: &'h [TxnPiece],
     of_value: Vec<Vec<usize>>,
     of_key: BTreeMap<KeyId, Vec<usize>>,
     /// Deletes.
@@ -21,7 +21,7 @@ pub(super) struct Writers<'h> {
 }
 
 impl<'h> Writers<'h> {
-    pub(super) fn new(history: &'h History, pieces: &'h [Piece]) -> Self {
+    pub(super) fn new(history: &'h History, pieces: &'h [TxnPiece]) -> Self {
         let mut writers = Writers {
             history,
             pieces,
@@ -65,7 +65,7 @@ impl<'h> Writers<'h> {
         matches!(self.of_value[value.index()][..], [only] if is_removed[only])
     }
 
-    fn is_orphan(&self, piece: &Piece, is_removed: &[bool]) -> bool {
+    fn is_orphan(&self, piece: &TxnPiece, is_removed: &[bool]) -> bool {
         let ops = self.history.piece_ops(piece);
         let reads = ops.iter().any(|&op| self.lacks(op, is_removed));
         let refused = piece.compare.is_some_and(|at| {

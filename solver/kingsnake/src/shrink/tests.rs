@@ -58,7 +58,7 @@ fn a_part_of_a_satisfied_history_is_satisfied() {
         let txns: Vec<TxnId> = history.txns().filter(|_| rng.chance(25)).collect();
         let pieces = history.pieces();
         let asked: Vec<bool> = pieces.iter().map(|_| rng.chance(20)).collect();
-        let is_asked = |piece: &kingsnake_history::model::Piece| {
+        let is_asked = |piece: &kingsnake_history::model::TxnPiece| {
             let at = pieces.iter().position(|it| it == piece);
             txns.contains(&piece.txn) || at.is_some_and(|at| asked[at])
         };
