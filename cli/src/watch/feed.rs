@@ -57,6 +57,9 @@ pub struct Feed {
     pub ready: Vec<LoggedTxn>,
     pub latest: i64,
     pub is_ended: bool,
+    /// Lines that are final, as a history; where they are wanted.
+    #[serde(skip)]
+    pub kept: Option<Vec<u8>>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +83,16 @@ enum ControlLine {
     Heartbeat(ControlFields),
     Open(ControlFields),
     Close(ControlFields),
+    End(EndFields),
+}
+
+/// How the last transaction of a session ended, where its line came with an unknown end.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EndFields {
+    session: Value,
+    status: Value,
+    commit: Option<i64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -123,6 +136,7 @@ impl Feed {
             ready: Vec::new(),
             latest: i64::MIN,
             is_ended: false,
+            kept: None,
         }
     }
 
@@ -193,6 +207,7 @@ impl Feed {
         let file = &input.name(source);
         let header = self.sources[source].header.clone().unwrap_or_default();
         let (txns, initial) = self.names.read(&header, lines, file, line)?;
+        self.keep(lines);
         self.initial_of.extend(initial);
         for txn in txns {
             self.deliver(source, txn, input)
@@ -214,7 +229,11 @@ impl Feed {
         }
         if is_control(line.as_bytes()) {
             let control: ControlLine = serde_json::from_str(line)
-                .context("expected heartbeat, open or close with session, time or ts")?;
+                .context("expected heartbeat, open or close with session, time or ts, or end with session, status and commit")?;
+            if let ControlLine::End(end) = &control {
+                return self.fill(end, input);
+            }
+            self.keep(line.as_bytes());
             return self.control(source, &control, input);
         }
         let header = self.sources[source].header.clone().unwrap_or_default();
@@ -222,6 +241,7 @@ impl Feed {
         let (txns, _) = self.names.read(&header, line.as_bytes(), &file, number)?;
         for txn in txns {
             if txn.status != Status::Unknown || self.is_counting {
+                self.keep(line.as_bytes());
                 self.deliver(source, txn, input)?;
                 continue;
             }
@@ -261,6 +281,10 @@ impl Feed {
         if self.initial.as_ref().is_some_and(|it| *it != values) {
             bail!("another initial value than in the other logs");
         }
+        if self.initial.is_none() {
+            // A history has one header, though every client sends one.
+            self.keep(line.as_bytes());
+        }
         self.initial = Some(values);
         self.sources[source].header = Some(line.to_owned());
         Ok(())
@@ -272,7 +296,10 @@ impl Feed {
         }
         let (ControlLine::Heartbeat(fields)
         | ControlLine::Open(fields)
-        | ControlLine::Close(fields)) = control;
+        | ControlLine::Close(fields)) = control
+        else {
+            return Ok(());
+        };
         let time = if self.has_stamps {
             fields.ts
         } else {
@@ -301,8 +328,37 @@ impl Feed {
                 self.sessions.close(session);
             }
             (ControlLine::Close(_), None) => self.close_source(source, input)?,
+            (ControlLine::End(_), _) => {}
         }
         Ok(())
+    }
+
+    /// Gives a transaction that was sent with an unknown end its end.
+    fn fill(&mut self, end: &EndFields, input: &LogInput) -> Result<()> {
+        let session = self.names.sessions.json(&end.session)?;
+        let held = self.held.get_mut(&session);
+        let held = held.context("end of a session that has no transaction with an unknown end")?;
+        let mut txn: Value = serde_json::from_str(&held.text)?;
+        txn["status"] = end.status.clone();
+        if let Some(commit) = end.commit {
+            txn["commit"] = commit.into();
+        }
+        held.text = txn.to_string();
+        ensure!(
+            !input.is_on_disk(),
+            "ends are filled in where the line stands in a file"
+        );
+        self.go_on(session, input)
+    }
+
+    /// Notes a line that is final.
+    fn keep(&mut self, lines: &[u8]) {
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(lines);
+            if !lines.ends_with(b"\n") {
+                kept.push(b'\n');
+            }
+        }
     }
 
     /// The source delivers nothing any more.
@@ -338,6 +394,9 @@ impl Feed {
         let Some(held) = self.held.remove(&session) else {
             return Ok(());
         };
+        if !held.is_given_up {
+            self.keep(held.text.as_bytes());
+        }
         for txn in self.held_txns(&held, input)? {
             if held.is_given_up {
                 ensure!(
@@ -353,7 +412,7 @@ impl Feed {
                     let promised = self.sessions.promise(Some(session), commit);
                     self.named(promised, session)?;
                 }
-                self.push(txn);
+                self.push(txn)?;
             }
         }
         Ok(())
@@ -393,7 +452,8 @@ impl Feed {
                     self.named(promised, session)?;
                     held.is_given_up = true;
                 }
-                self.push(txn);
+                self.keep(held.text.as_bytes());
+                self.push(txn)?;
             }
             if held.is_given_up {
                 self.held.insert(session, held);
@@ -417,10 +477,6 @@ impl Feed {
 
     /// Whether the session may begin this transaction; it is committed when it is.
     fn promise(&mut self, txn: &LoggedTxn) -> Result<()> {
-        let is_fence = self.fence.is_some_and(|key| {
-            let has = |ops: &[(KeyNumber, ValueName)]| ops.iter().any(|it| it.0 == key);
-            has(&txn.reads) && has(&txn.writes)
-        });
         let (begin, commit) = if self.has_stamps {
             (txn.start_ts.unwrap_or(i64::MIN), None)
         } else {
@@ -431,7 +487,7 @@ impl Feed {
             return Ok(());
         }
         self.latest = self.latest.max(begin).max(commit.unwrap_or(i64::MIN));
-        let promised = self.sessions.deliver(txn.session, begin, commit, is_fence);
+        let promised = self.sessions.deliver(txn.session, begin, commit);
         self.named(promised, txn.session)
     }
 
@@ -448,7 +504,7 @@ impl Feed {
         }
         self.promise(&txn)?;
         self.sources[source].sessions.insert(session);
-        self.push(txn);
+        self.push(txn)?;
         if let Some(left) = self.left.as_mut().and_then(|it| it.get_mut(&session)) {
             *left -= 1;
             if *left == 0 {
@@ -458,7 +514,7 @@ impl Feed {
         Ok(())
     }
 
-    fn push(&mut self, mut txn: LoggedTxn) {
+    fn push(&mut self, mut txn: LoggedTxn) -> Result<()> {
         if txn.status == Status::Unknown && txn.commit.is_none() && txn.begin != i64::MIN {
             let limit = self.unknown_limit;
             txn.commit = limit.map(|limit| txn.begin.saturating_add(limit));
@@ -466,9 +522,20 @@ impl Feed {
         // What aborted, and what contradicts itself without having committed, had no effect.
         let is_without_effect =
             txn.status == Status::Aborted || txn.is_broken && txn.status == Status::Unknown;
-        if !is_without_effect {
-            self.ready.push(txn);
+        if is_without_effect {
+            return Ok(());
         }
+        let is_fence = self.fence.is_some_and(|key| {
+            let has = |ops: &[(KeyNumber, ValueName)]| ops.iter().any(|it| it.0 == key);
+            has(&txn.reads) && has(&txn.writes)
+        });
+        // A fence of unknown end stands in the chain if it counts, and lets nobody in if it does not.
+        if txn.status == Status::Committed || !is_fence {
+            let counted = self.sessions.count(txn.session, is_fence);
+            self.named(counted, txn.session)?;
+        }
+        self.ready.push(txn);
+        Ok(())
     }
 
     /// The fence's key.
@@ -488,13 +555,13 @@ impl Feed {
     }
 }
 
-/// Whether a line is a heartbeat, an open or a close.
+/// Whether a line is a heartbeat, an open, a close or an end.
 fn is_control(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"{") else {
         return false;
     };
     let rest = rest.trim_ascii_start();
-    [&b"\"heartbeat\""[..], b"\"open\"", b"\"close\""]
+    [&b"\"heartbeat\""[..], b"\"open\"", b"\"close\"", b"\"end\""]
         .iter()
         .any(|it| rest.starts_with(it))
 }

@@ -18,7 +18,8 @@ const LONGEST: usize = 16 << 20;
 /// A line changes once, so that this many readings of it agree.
 const MOST_READINGS: usize = 100;
 /// Pieces of clients that wait to be judged; then clients wait.
-const WAITING: usize = 16;
+pub const WAITING: usize = 16;
+const STDIN: &str = "stdin";
 
 /// Whole lines of one source.
 pub struct Piece {
@@ -49,8 +50,10 @@ enum Kind {
     Clients {
         pieces: Receiver<io::Result<Piece>>,
         socket: Option<PathBuf>,
-        /// Where clients connect; `None` for stdin.
+        /// Where clients connect, if they do.
         address: Option<String>,
+        /// What a source is called.
+        called: &'static str,
     },
 }
 
@@ -94,6 +97,17 @@ impl LogInput {
             pieces,
             socket: None,
             address: None,
+            called: STDIN,
+        })
+    }
+
+    /// Whole lines of journals, which a thread of this process sends.
+    pub fn journals(pieces: Receiver<io::Result<Piece>>) -> Self {
+        LogInput(Kind::Clients {
+            pieces,
+            socket: None,
+            address: None,
+            called: "journal",
         })
     }
 
@@ -111,6 +125,7 @@ impl LogInput {
                 pieces,
                 socket: Some(socket),
                 address: Some(address.to_owned()),
+                called: "client",
             }));
         }
         let listener = TcpListener::bind(loopback(address)?)
@@ -122,6 +137,7 @@ impl LogInput {
             pieces,
             socket: None,
             address: Some(address),
+            called: "client",
         }))
     }
 
@@ -213,8 +229,8 @@ impl LogInput {
     pub fn name(&self, source: usize) -> String {
         match &self.0 {
             Kind::Files { files, .. } => files[source].path.display().to_string(),
-            Kind::Clients { address: None, .. } => "stdin".to_owned(),
-            Kind::Clients { .. } => format!("client {}", source + 1),
+            Kind::Clients { called: STDIN, .. } => STDIN.to_owned(),
+            Kind::Clients { called, .. } => format!("{called} {}", source + 1),
         }
     }
 

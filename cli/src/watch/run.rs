@@ -17,7 +17,7 @@ use super::feed::{Feed, FeedOptions};
 use super::input::{LogInput, Piece, Polled};
 use super::page::{self, PageSubject};
 use super::state::WatchSnapshot;
-use super::status::{Occasion, StatusTeller, WatchFigures, words};
+use super::status::{Occasion, SharedFigures, StatusTeller, WatchFigures, words};
 use crate::args::{WatchArgs, WatchLevelArg};
 use crate::limits::is_stdio;
 use crate::voice::{Voice, say};
@@ -44,7 +44,17 @@ pub struct Watch<'a> {
     last_batch: Instant,
     last_state: Instant,
     n_violations: u64,
-    has_kept_header: bool,
+    /// Raised at a violation, before it is checked again.
+    found: Option<&'a AtomicBool>,
+}
+
+/// What is given where the watch is a part of another command.
+pub struct WatchWithin<'a> {
+    pub input: LogInput,
+    /// Raised at the first violation.
+    pub found: &'a AtomicBool,
+    /// Where the figures go.
+    pub figures: SharedFigures,
 }
 
 /// How a watch ended.
@@ -55,8 +65,13 @@ enum Ending {
 }
 
 /// Watches until the log ends, a violation is found or `stop` is raised. Returns the exit status.
-pub fn run(args: &WatchArgs, voice: Voice, stop: &AtomicBool) -> Result<u8> {
-    let mut watch = Watch::new(args, voice)?;
+pub fn run(
+    args: &WatchArgs,
+    voice: Voice,
+    stop: &AtomicBool,
+    within: Option<WatchWithin<'_>>,
+) -> Result<u8> {
+    let mut watch = Watch::new(args, voice, within)?;
     let ended = watch.follow(stop);
     watch.teller.clear();
     let ending = ended?;
@@ -69,7 +84,7 @@ fn level_name(level: WatchLevelArg) -> String {
 }
 
 impl<'a> Watch<'a> {
-    fn new(args: &'a WatchArgs, voice: Voice) -> Result<Self> {
+    fn new(args: &'a WatchArgs, voice: Voice, within: Option<WatchWithin<'a>>) -> Result<Self> {
         let has_stamps = args.level == WatchLevelArg::Timestamps;
         let has_time =
             watch_level(args.level).is_none_or(kingsnake_watch::WatchLevel::has_real_time);
@@ -103,12 +118,18 @@ impl<'a> Watch<'a> {
             let fence = feed.fence();
             engine = Some(Engine::restore(&snapshot.watcher, fence, snapshot.n_txns)?);
         }
-        let input = open_input(args, files, &mut feed, is_resumed)?;
+        let mut teller = StatusTeller::new(voice.quiet || within.is_some(), args.json);
+        let (input, found) = match within {
+            Some(within) => {
+                teller.shared = within.figures;
+                (within.input, Some(within.found))
+            }
+            None => (open_input(args, files, &mut feed, is_resumed)?, None),
+        };
         let certificate = match &args.certificate {
             Some(path) => Some(open_certificate(path, n_certificate, args)?),
             None => None,
         };
-        let teller = StatusTeller::new(voice.quiet, args.json);
         let mut watch = Watch {
             args,
             voice,
@@ -123,7 +144,7 @@ impl<'a> Watch<'a> {
             last_batch: Instant::now(),
             last_state: Instant::now(),
             n_violations: 0,
-            has_kept_header: false,
+            found,
         };
         if let Some(out) = &mut watch.certificate
             && n_certificate == 0
@@ -140,6 +161,7 @@ impl<'a> Watch<'a> {
             let file =
                 File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
             watch.keep = Some(BufWriter::new(file));
+            watch.feed.kept = Some(Vec::new());
         }
         if let Some(address) = &args.page {
             let file = args.log.as_ref().filter(|it| !is_stdio(it));
@@ -241,17 +263,18 @@ impl<'a> Watch<'a> {
     }
 
     fn take_lines(&mut self, piece: &Piece) -> Result<()> {
-        if let Some(keep) = &mut self.keep {
-            // A history has one header, though every client sends one.
-            for line in piece.bytes.split_inclusive(|&it| it == b'\n') {
-                let is_header = line.trim_ascii_start().starts_with(b"{\"kingsnake\"");
-                if !is_header || !self.has_kept_header {
-                    keep.write_all(line)?;
-                }
-                self.has_kept_header |= is_header;
-            }
+        let taken = self.feed.take(piece, &self.input);
+        self.write_kept()?;
+        taken
+    }
+
+    /// Writes the lines that became final.
+    fn write_kept(&mut self) -> Result<()> {
+        if let (Some(out), Some(kept)) = (&mut self.keep, &mut self.feed.kept) {
+            out.write_all(kept).context("cannot write the kept log")?;
+            kept.clear();
         }
-        self.feed.take(piece, &self.input)
+        Ok(())
     }
 
     fn batch_size(&self) -> usize {
@@ -347,6 +370,10 @@ impl<'a> Watch<'a> {
 
     /// Has a violation checked and told; whether the watch goes on.
     fn violated(&mut self, violation: WatchViolation) -> Result<bool> {
+        if let Some(found) = self.found {
+            found.store(true, Ordering::Relaxed);
+        }
+        self.write_kept()?;
         if let Some(keep) = &mut self.keep {
             keep.flush()?;
         }
@@ -486,6 +513,7 @@ impl<'a> Watch<'a> {
         if let Some(out) = &mut self.certificate {
             out.flush()?;
         }
+        self.write_kept()?;
         if let Some(keep) = &mut self.keep {
             keep.flush()?;
         }

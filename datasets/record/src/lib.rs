@@ -20,28 +20,27 @@
 //!
 //! Invariant: a transaction whose commit may have reached the database is in the file. [`Transaction::ready`] writes its line with an
 //! unknown end and room for the true one, which [`Ending`] then fills in. Lines of up to 4,096 bytes are in the file whole or not at
-//! all, whenever the process is killed; a longer one that is being written then is cut, and its commit was not sent yet.
+//! all, whenever the process is killed; a longer one that is being written then is cut, and its commit was not sent yet. A watch that is
+//! connected ([`Recorder::connect`]) gets the line and its end as two messages, in the same order.
 
+mod sink;
 mod value;
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use sink::Sink;
 pub use value::Field;
 
-/// Room for the longest end: `"committed","commit":` and a number of 64 bits.
-const ROOM: usize = 44;
-
-/// The smallest page of memory in use.
-const PAGE: u64 = 4096;
-
 struct Inner {
-    file: Mutex<File>,
+    sink: Mutex<Sink>,
     next: AtomicU64,
+    /// The key of fences, and how many transactions of a session go between two.
+    fences: Option<(Field, u64)>,
     /// When the recorder was made, by the wall clock in nanoseconds and by a clock that never steps.
     origin: (i64, Instant),
 }
@@ -57,35 +56,52 @@ impl Inner {
 
     /// Appends a line, whole or not at all.
     fn append(&self, line: &str) -> io::Result<()> {
-        let mut file = self.file();
-        let start = file.seek(SeekFrom::End(0))?;
-        let blank = blank_before(start, line.len());
-        file.write_all(format!("{:blank$}{line}", "").as_bytes())
+        self.sink().append(line).map(|_| ())
     }
 
     /// A thread that panicked within a write left at most a line with an unknown end.
-    fn file(&self) -> MutexGuard<'_, File> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A file that is being recorded, shared by all threads.
+/// What is being recorded, shared by all threads.
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 
 impl Recorder {
     /// Begins a file. `initial` is the value of every key before the first transaction; [`Field::Null`] if there is none.
     pub fn create(path: impl AsRef<Path>, initial: impl Into<Field>) -> io::Result<Recorder> {
-        let mut file = File::create(path)?;
-        let header = format!("{{\"kingsnake\":1,\"initial\":{}}}\n", initial.into());
-        file.write_all(header.as_bytes())?;
+        Self::begin(Sink::file(File::create(path)?), &initial.into(), |_| 1)
+    }
+
+    /// Sends to a watch that listens (`kingsnake watch --listen ADDRESS`), at `unix:PATH` or `HOST:PORT`. Where the process dies, its
+    /// sessions are closed, and what it was committing has an unknown end.
+    pub fn connect(address: &str, initial: impl Into<Field>) -> io::Result<Recorder> {
+        // Several recorders may send to one watch, so each counts from a number of its own.
+        Self::begin(Sink::connect(address)?, &initial.into(), |now| now)
+    }
+
+    fn begin(mut sink: Sink, initial: &Field, first: fn(i64) -> i64) -> io::Result<Recorder> {
+        sink.append(&format!("{{\"kingsnake\":1,\"initial\":{initial}}}\n"))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |it| i64::try_from(it.as_nanos()).unwrap_or(0));
         Ok(Recorder(Arc::new(Inner {
-            file: Mutex::new(file),
-            next: AtomicU64::new(1),
+            sink: Mutex::new(sink),
+            next: AtomicU64::new(first(now).unsigned_abs()),
+            fences: None,
             origin: (now, Instant::now()),
         })))
+    }
+
+    /// Offers fences to a watch at `ser` or `si` (`--fence KEY`): [`Session::owes_fence`] is true for a session's first transaction and
+    /// again after `every` of them. Call it before the recorder is shared.
+    #[must_use]
+    pub fn with_fences(mut self, key: impl Into<Field>, every: u64) -> Recorder {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.fences = Some((key.into(), every));
+        }
+        self
     }
 
     /// A client that runs one transaction after the other. Give each its own name.
@@ -93,6 +109,7 @@ impl Recorder {
         Session {
             inner: Arc::clone(&self.0),
             name: name.into(),
+            since_fence: None,
         }
     }
 
@@ -103,7 +120,7 @@ impl Recorder {
 
     /// Waits until everything is on the disk, which outlives a crash of the machine; a crash of the process needs nothing.
     pub fn sync(&self) -> io::Result<()> {
-        self.0.file().sync_data()
+        self.0.sink().sync()
     }
 }
 
@@ -111,9 +128,18 @@ impl Recorder {
 pub struct Session {
     inner: Arc<Inner>,
     name: Field,
+    /// Transactions that committed since the last fence; `None` before the first one.
+    since_fence: Option<u64>,
 }
 
 impl Session {
+    /// Whether the next transaction should read and write the key of fences ([`Recorder::with_fences`]) and nothing else. It stays
+    /// true until such a transaction commits.
+    pub fn owes_fence(&self) -> bool {
+        let fences = self.inner.fences.as_ref();
+        fences.is_some_and(|(_, every)| self.since_fence.is_none_or(|it| it >= *every))
+    }
+
     /// Tells a watch that this session exists and begins nothing before now. Call it before any session's first transaction ends.
     pub fn open(&mut self) -> io::Result<()> {
         self.promise("open")
@@ -147,6 +173,7 @@ impl Session {
             id,
             begin,
             operations: Vec::new(),
+            fence: [false; 2],
         }
     }
 }
@@ -158,6 +185,8 @@ pub struct Transaction<'s> {
     id: u64,
     begin: i64,
     operations: Vec<String>,
+    /// Whether it read, and whether it wrote, the key of fences.
+    fence: [bool; 2],
 }
 
 impl<'s> Transaction<'s> {
@@ -203,6 +232,12 @@ impl<'s> Transaction<'s> {
     }
 
     fn add(&mut self, name: &str, values: &[Field]) {
+        if let Some((key, _)) = &self.session.inner.fences
+            && values.first() == Some(key)
+        {
+            self.fence[0] |= name == "r";
+            self.fence[1] |= name == "w";
+        }
         let values: Vec<String> = values.iter().map(ToString::to_string).collect();
         self.operations
             .push(format!("[\"{name}\",{}]", values.join(",")));
@@ -214,15 +249,10 @@ impl<'s> Transaction<'s> {
             "{{\"id\":{},\"session\":{},\"begin\":{},\"status\":",
             self.id, self.session.name, self.begin
         );
-        let end = pad("\"unknown\"");
-        let line = format!("{head}{end},\"ops\":[{}]}}\n", self.operations.join(","));
-        let mut file = self.session.inner.file();
-        let start = file.seek(SeekFrom::End(0))?;
-        let blank = blank_before(start, line.len());
-        let place = start + (blank + head.len()) as u64;
-        file.write_all(format!("{:blank$}{line}", "").as_bytes())?;
-        drop(file);
+        let tail = format!(",\"ops\":[{}]}}\n", self.operations.join(","));
+        let place = self.session.inner.sink().append_open(&head, &tail)?;
         Ok(Ending {
+            is_fence: self.fence == [true; 2],
             session: self.session,
             place,
         })
@@ -239,12 +269,15 @@ impl<'s> Transaction<'s> {
 pub struct Ending<'s> {
     session: &'s mut Session,
     place: u64,
+    is_fence: bool,
 }
 
 impl Ending<'_> {
     /// The database said that it is committed. Call it after the answer: the time is a bound of the true one.
     pub fn committed(self) -> io::Result<()> {
         let now = self.session.inner.now();
+        let since = self.session.since_fence.map(|it| it + 1);
+        self.session.since_fence = if self.is_fence { Some(0) } else { since };
         self.fill(&format!("\"committed\",\"commit\":{now}"))
     }
 
@@ -257,27 +290,9 @@ impl Ending<'_> {
     pub fn unknown(self) {}
 
     fn fill(self, end: &str) -> io::Result<()> {
-        let mut file = self.session.inner.file();
-        file.seek(SeekFrom::Start(self.place))?;
-        file.write_all(pad(end).as_bytes())
+        let name = &self.session.name;
+        self.session.inner.sink().fill(self.place, name, end)
     }
-}
-
-/// How many spaces go before a line. A process that is killed stops writing at the end of a page, so a line that would cross one
-/// begins at it: then it is in the file whole, or not at all.
-fn blank_before(start: u64, n_bytes: usize) -> usize {
-    let used = (start % PAGE) as usize;
-    let left = PAGE as usize - used;
-    if used == 0 || n_bytes <= left {
-        0
-    } else {
-        left
-    }
-}
-
-/// Spaces after a value mean nothing in JSON.
-fn pad(end: &str) -> String {
-    format!("{end:<ROOM$}")
 }
 
 #[cfg(doctest)]

@@ -37,8 +37,8 @@ pub enum BrokenPromise {
 struct SessionPromise {
     next: i64,
     is_live: bool,
-    /// Whether it delivered a transaction.
-    has_begun: bool,
+    /// Whether it must begin with a fence and has not yet: it was not there when something was judged.
+    owes_fence: bool,
 }
 
 /// The sessions of a stream, by the caller's numbers.
@@ -54,6 +54,8 @@ pub struct Sessions {
     everyone: i64,
     /// The greatest watermark that was given out.
     used: i64,
+    /// Whether anything was judged.
+    is_used: bool,
     is_ended: bool,
 }
 
@@ -68,6 +70,7 @@ impl Sessions {
             fence,
             everyone: i64::MIN,
             used: i64::MIN,
+            is_used: false,
             is_ended: false,
         }
     }
@@ -110,10 +113,16 @@ impl Sessions {
             SessionPromise {
                 next: time.max(least),
                 is_live: true,
-                has_begun: before.is_some_and(|it| it.has_begun),
+                owes_fence: before.map_or(self.is_used && self.needs_fence(), |it| it.owes_fence),
             },
         );
         Ok(())
+    }
+
+    /// Whether a session that appears now must begin with a fence: nothing waits for it but the chain of fences.
+    fn needs_fence(&self) -> bool {
+        let is_awaited = self.announced.is_some_and(|it| self.n_heard < it);
+        self.fence.is_some() && !self.has_time && !is_awaited
     }
 
     /// Whether one more session may appear.
@@ -153,17 +162,10 @@ impl Sessions {
         session: u32,
         begin: i64,
         commit: Option<i64>,
-        is_fence: bool,
     ) -> Result<(), BrokenPromise> {
         let known = self.get(session);
         if known.is_none() {
             self.expect_welcome()?;
-        }
-        let is_first = known.is_none_or(|it| !it.has_begun);
-        // With a fence, sessions that were not announced are waited for only in the chain of fences.
-        let is_late = known.is_none() && self.used_any();
-        if is_first && is_late && self.fence.is_some() && !self.has_time && !is_fence {
-            return Err(BrokenPromise::Fenceless);
         }
         if known.is_some_and(|it| !it.is_live) {
             return Err(BrokenPromise::Closed);
@@ -180,25 +182,41 @@ impl Sessions {
             SessionPromise {
                 next: begin.max(commit.unwrap_or(i64::MIN)).max(promised),
                 is_live: true,
-                has_begun: true,
+                owes_fence: known.map_or(self.needs_fence(), |it| it.owes_fence),
             },
         );
         Ok(())
     }
 
-    fn used_any(&self) -> bool {
-        self.used != i64::MIN || !self.has_time
+    /// A transaction of the session may have taken effect; `is_fence` says whether it committed and is a fence. One that aborted is
+    /// not told, and lets nobody in.
+    pub fn count(&mut self, session: u32, is_fence: bool) -> Result<(), BrokenPromise> {
+        let Some(promise) = self.get(session) else {
+            return Ok(());
+        };
+        if promise.owes_fence && !is_fence {
+            return Err(BrokenPromise::Fenceless);
+        }
+        let owes_fence = false;
+        self.set(
+            session,
+            SessionPromise {
+                owes_fence,
+                ..promise
+            },
+        );
+        Ok(())
     }
 
     /// The session delivers nothing any more.
     pub fn close(&mut self, session: u32) {
-        let next = self.get(session).map_or(i64::MIN, |it| it.next);
+        let before = self.get(session);
         self.set(
             session,
             SessionPromise {
-                next,
+                next: before.map_or(i64::MIN, |it| it.next),
                 is_live: false,
-                has_begun: true,
+                owes_fence: before.is_some_and(|it| it.owes_fence),
             },
         );
     }
@@ -241,6 +259,7 @@ impl Sessions {
         }
         let watermark = self.watermark();
         self.used = self.used.max(watermark);
+        self.is_used = true;
         let numbered = self.of.iter().enumerate();
         let is_live = |it: &Option<SessionPromise>| it.is_some_and(|it| it.is_live);
         let mut live: Vec<u32> = numbered
@@ -268,8 +287,8 @@ mod tests {
     #[test]
     fn the_slowest_live_session_holds_the_watermark() {
         let mut sessions = Sessions::new(None, true, None);
-        assert!(sessions.deliver(0, 5, Some(9), false).is_ok());
-        assert!(sessions.deliver(1, 6, Some(7), false).is_ok());
+        assert!(sessions.deliver(0, 5, Some(9)).is_ok());
+        assert!(sessions.deliver(1, 6, Some(7)).is_ok());
         assert_eq!(sessions.horizon().watermark, 7);
         assert!(sessions.promise(Some(1), 20).is_ok());
         assert_eq!(sessions.watermark(), 9);
@@ -280,39 +299,52 @@ mod tests {
     #[test]
     fn broken_promises_are_named() {
         let mut sessions = Sessions::new(Some(2), true, None);
-        assert!(sessions.deliver(0, 5, Some(9), false).is_ok());
+        assert!(sessions.deliver(0, 5, Some(9)).is_ok());
         assert_eq!(sessions.horizon().watermark, i64::MIN);
-        assert!(sessions.deliver(1, 6, None, false).is_ok());
+        assert!(sessions.deliver(1, 6, None).is_ok());
         assert_eq!(sessions.horizon().watermark, 6);
         let early = BrokenPromise::Early {
             begin: 8,
             promised: 9,
         };
-        assert_eq!(sessions.deliver(0, 8, None, false), Err(early));
+        assert_eq!(sessions.deliver(0, 8, None), Err(early));
         let late = BrokenPromise::Early {
             begin: 3,
             promised: 6,
         };
-        assert_eq!(sessions.deliver(2, 3, None, false), Err(late));
-        let timeless = sessions.deliver(0, i64::MIN, None, false);
+        assert_eq!(sessions.deliver(2, 3, None), Err(late));
+        let timeless = sessions.deliver(0, i64::MIN, None);
         assert_eq!(timeless, Err(BrokenPromise::Timeless));
         sessions.close(0);
-        assert_eq!(
-            sessions.deliver(0, 30, None, false),
-            Err(BrokenPromise::Closed)
-        );
+        assert_eq!(sessions.deliver(0, 30, None), Err(BrokenPromise::Closed));
     }
 
     #[test]
     fn without_a_clock_sessions_are_announced_or_fenced() {
         let mut sessions = Sessions::new(Some(1), false, None);
-        assert!(sessions.deliver(0, i64::MIN, None, false).is_ok());
+        assert!(sessions.deliver(0, i64::MIN, None).is_ok());
         assert!(!sessions.horizon().is_open);
-        let unannounced = sessions.deliver(1, i64::MIN, None, false);
+        let unannounced = sessions.deliver(1, i64::MIN, None);
         assert_eq!(unannounced, Err(BrokenPromise::Unannounced));
         let mut sessions = Sessions::new(None, false, Some(7));
-        let fenceless = sessions.deliver(0, i64::MIN, None, false);
-        assert_eq!(fenceless, Err(BrokenPromise::Fenceless));
-        assert!(sessions.deliver(0, i64::MIN, None, true).is_ok());
+        assert!(sessions.deliver(0, i64::MIN, None).is_ok());
+        assert_eq!(sessions.count(0, false), Err(BrokenPromise::Fenceless));
+        assert_eq!(sessions.count(0, true), Ok(()));
+        assert_eq!(sessions.count(0, false), Ok(()));
+    }
+
+    /// An aborted fence stands in no chain, and `open` alone comes too late once something was judged.
+    #[test]
+    fn a_session_that_appears_later_owes_a_fence_that_committed() {
+        let mut sessions = Sessions::new(Some(1), false, Some(7));
+        assert!(sessions.deliver(0, i64::MIN, None).is_ok());
+        // All that were announced are waited for.
+        assert_eq!(sessions.count(0, false), Ok(()));
+        let _ = sessions.horizon();
+        assert!(sessions.open(1, i64::MIN).is_ok());
+        assert!(sessions.deliver(1, i64::MIN, None).is_ok());
+        // The first one aborted, so nothing was counted; the next is no fence.
+        assert!(sessions.deliver(1, i64::MIN, None).is_ok());
+        assert_eq!(sessions.count(1, false), Err(BrokenPromise::Fenceless));
     }
 }
