@@ -643,3 +643,160 @@ fn along_timestamps_a_violation_is_found_beyond_the_limit() {
         assert!(said.stderr.contains("cannot keep up"), "{}", said.stderr);
     }
 }
+
+/// An embedded database is watched while clients use it; the directory and what was said.
+fn watched(scratch: &Scratch, name: &str, status: i32, extra: &[&str]) -> (String, String) {
+    let out = scratch.path(name);
+    let mut args = vec!["collect", "sqlite", "--out", &out, "--workload", "mini"];
+    args.extend(extra);
+    let said = expect(status, &args);
+    (out, said.stdout)
+}
+
+#[test]
+fn a_collection_is_watched_while_it_runs() {
+    let scratch = Scratch::new();
+    for level in LEVELS {
+        let (out, said) = watched(
+            &scratch,
+            level,
+            0,
+            &["--txns", "600", "--sessions", "4", "--watch", level],
+        );
+        assert!(said.contains(&format!("Satisfied: {level}")), "{said}");
+        // The watch and the check have seen the same transactions.
+        let history = format!("{out}/history.jsonl");
+        expect(0, &["check", &history, "--level", level, "--quiet"]);
+        let count = |name: &str| {
+            let text = fs::read_to_string(format!("{out}/{name}")).expect("it was written");
+            text.lines().filter(|it| it.starts_with("{\"id\"")).count()
+        };
+        assert_eq!(count("history.jsonl"), count("watched.jsonl"), "{level}");
+        let has_fences = level == "ser" || level == "si";
+        let text = fs::read_to_string(&history).expect("it was written");
+        assert_eq!(text.contains("[\"r\",20,"), has_fences, "{level}");
+    }
+}
+
+#[test]
+fn a_collection_ends_at_the_first_violation() {
+    let scratch = Scratch::new();
+    let uncommitted = ["--isolation", "read-uncommitted", "--keys", "5"];
+    let slow = ["--think", "0.0002", "--txns", "1000000", "--watch"];
+    for level in ["strict-ser", "ser"] {
+        let extra = [&uncommitted[..], &slow, &[level]].concat();
+        let (out, said) = watched(&scratch, level, 1, &extra);
+        assert!(said.contains(&format!("Violated: {level}")), "{said}");
+        assert!(said.contains("The clients were stopped"), "{said}");
+        for name in ["report.html", "history.jsonl", "summary.json"] {
+            assert!(
+                fs::exists(format!("{out}/{name}")).is_ok_and(|it| it),
+                "{name}"
+            );
+        }
+    }
+    let lists = [
+        "collect",
+        "sqlite",
+        "--workload",
+        "append",
+        "--watch",
+        "ser",
+    ];
+    let out = scratch.path("lists");
+    let said = expect(2, &[&lists[..], &["--out", &out]].concat());
+    assert!(said.stderr.contains("are not watched"), "{}", said.stderr);
+}
+
+/// A watch that listens, its socket, and what to wait for.
+fn listening(scratch: &Scratch, extra: &[&str]) -> (Child, String) {
+    let socket = format!("unix:{}", scratch.path("watch.sock"));
+    let mut args = vec!["watch", "--listen", &socket, "--json", "--batch", "5"];
+    args.extend(extra);
+    let watch = kingsnake(&args)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the watch starts");
+    drop(connected(&scratch.path("watch.sock")));
+    (watch, socket)
+}
+
+/// Two clients of a recorder that count one key up; the fences are there where they are owed.
+fn count_up(recorder: &kingsnake_record::Recorder) {
+    let values = std::sync::Mutex::new([0_i64; 2]);
+    std::thread::scope(|scope| {
+        for client in 1..=2_i64 {
+            let values = &values;
+            let mut session = recorder.session(client);
+            session.open().expect("sent");
+            scope.spawn(move || {
+                for number in 1..=60 {
+                    let key = usize::from(session.owes_fence());
+                    let name = ["x", "fence"][key];
+                    let mut transaction = session.begin();
+                    let mut held = values.lock().expect("no panic");
+                    transaction.read(name, held[key]);
+                    let value = 1000 * client + number;
+                    transaction.write(name, value);
+                    let end = transaction.ready().expect("sent");
+                    held[key] = value;
+                    drop(held);
+                    end.committed().expect("sent");
+                }
+                session.close().expect("sent");
+            });
+        }
+    });
+}
+
+#[test]
+fn a_recorder_sends_to_a_watch() {
+    let scratch = Scratch::new();
+    for extra in [
+        &["--level", "strict-ser"][..],
+        &["--level", "ser", "--fence", "fence"],
+    ] {
+        let kept = scratch.path("kept.jsonl");
+        let (mut watch, socket) = listening(
+            &scratch,
+            &[extra, &["--sessions", "2", "--keep", &kept]].concat(),
+        );
+        let recorder = kingsnake_record::Recorder::connect(&socket, 0).expect("it listens");
+        let recorder = recorder.with_fences("fence", 5);
+        count_up(&recorder);
+        drop(recorder);
+        let status = watch.wait().expect("it ends");
+        assert_eq!(status.code(), Some(0), "{extra:?}");
+        let text = fs::read_to_string(&kept).expect("kept");
+        assert_eq!(text.matches("\"committed\"").count(), 120);
+        assert!(text.matches("\"fence\"").count() >= 2 * 2 * 10);
+        expect(0, &["check", &kept, "--level", "strict-ser", "--quiet"]);
+    }
+}
+
+#[test]
+fn a_recorder_that_dies_in_its_commit_leaves_an_unknown_end() {
+    let scratch = Scratch::new();
+    let (mut watch, socket) = listening(&scratch, &["--sessions", "2"]);
+    let dying = kingsnake_record::Recorder::connect(&socket, 0).expect("it listens");
+    let other = kingsnake_record::Recorder::connect(&socket, 0).expect("it listens");
+    let mut survivor = other.session("survivor");
+    survivor.open().expect("sent");
+    let mut session = dying.session("dying");
+    session.open().expect("sent");
+    let mut transaction = session.begin();
+    transaction.write("x", 7);
+    transaction.ready().expect("sent").unknown();
+    drop((session, dying));
+    // What it wrote was read, so it took effect.
+    let mut transaction = survivor.begin();
+    transaction.read("x", 7);
+    transaction
+        .ready()
+        .expect("sent")
+        .committed()
+        .expect("sent");
+    survivor.close().expect("sent");
+    drop(other);
+    assert_eq!(watch.wait().expect("it ends").code(), Some(0));
+}

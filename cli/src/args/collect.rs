@@ -10,6 +10,7 @@ use kingsnake_collect::{ADAPTERS, LOADS, OrderBy, ReadsAt, ServerFault};
 
 use super::cells::CellArgs;
 use super::values::{bytes, seconds};
+use super::watch::WatchLevelArg;
 
 /// `kingsnake collect`.
 #[derive(Clone, Debug, Args)]
@@ -91,8 +92,20 @@ pub struct CollectArgs {
     /// Check the history at this level, or `auto` for all; `promise` is what the database promises at its level.
     #[arg(long, value_name = "LEVEL")]
     pub check: Option<String>,
+    /// Check while the clients run, at this level, and stop them at the first violation. The database then stays as it is.
+    #[arg(long, value_name = "LEVEL")]
+    pub watch: Option<WatchLevelArg>,
+    /// With --watch ser or si: each client reads and writes one extra key after this many transactions.
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
+    pub fence_every: u64,
+    /// With --watch: assume that a transaction with unknown outcome ended within this many seconds of its begin.
+    #[arg(long, value_name = "SECONDS", requires = "watch", value_parser = seconds)]
+    pub unknown_limit: Option<Duration>,
+    /// After a violation found by --watch: seconds that a private server stays up [default: until Ctrl-C].
+    #[arg(long, value_name = "SECONDS", requires = "watch", value_parser = seconds)]
+    pub stay: Option<Duration>,
     /// Test the adapter instead of collecting: every operation with one session, then with deliberate mistakes.
-    #[arg(long, conflicts_with_all = ["check", "out"])]
+    #[arg(long, conflicts_with_all = ["check", "out", "watch"])]
     pub self_test: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -15,13 +15,17 @@ use kingsnake_collect::{
     Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, Schedule, Tally, Target, adapter, merge,
     resolve, self_test,
 };
+use kingsnake_datasets::workloads::WorkloadKind;
 
 use crate::args::{CollectArgs, Typed};
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
+use crate::watch::within::{CollectWatch, needs_fences};
 use crate::{collecting, interrupt, processor};
 
 /// More findings than this are only counted.
 const MOST_FINDINGS: usize = 5;
+/// Where the address of a server that stays up is, within the collection's directory.
+const ADDRESS: &str = "server.url";
 
 /// Collects, merges or tests the adapter, as typed.
 pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
@@ -49,6 +53,7 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     let load = load(args)?;
     let check = check_level(args, level)?;
     let stop = interrupt::listen().context("cannot listen to signals")?;
+    let watch = watch(args, &load, directory, voice, &stop)?;
     let mut target = target(args, adapter, level, &load, directory)?;
     let server = start(args, adapter)?;
     if let Some(server) = &server {
@@ -57,7 +62,8 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     let proxies = proxies(args, adapter, &mut target.urls)?;
     let database = adapter.connect(&target)?;
     announce(&*database, voice)?;
-    let request = request(args, adapter, level, target.version_order, directory);
+    let mut request = request(args, adapter, level, target.version_order, directory);
+    request.leaves_tables = watch.as_ref().map(CollectWatch::found);
     let schedule = Schedule {
         faults: args.fault.clone(),
         every: args.every,
@@ -65,23 +71,43 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
         server: server.as_ref(),
         proxies: &proxies,
     };
-    let beside = |events: &Events, done: &AtomicBool| schedule.run(events, done);
-    let beside: Option<Beside<'_>> = if args.fault.is_empty() {
+    let beside = |events: &Events, done: &AtomicBool| {
+        std::thread::scope(|scope| {
+            if !args.fault.is_empty() {
+                scope.spawn(|| schedule.run(events, done));
+            }
+            if let Some(watch) = &watch {
+                watch.run(&*database, done);
+            }
+        });
+    };
+    let beside: Option<Beside<'_>> = if args.fault.is_empty() && watch.is_none() {
         None
     } else {
         Some(&beside)
     };
     let line = StatusLine::new(voice.quiet);
-    let collected = request.collect(&*database, &load, &stop, beside, &mut |tally| {
-        line.draw(tally);
+    let halt = watch.as_ref().map_or(&*stop, CollectWatch::halt);
+    let collected = request.collect(&*database, &load, halt, beside, &mut |tally| {
+        line.draw(tally, watch.as_ref());
     })?;
     line.clear();
-    drop((database, proxies, server));
     let mut status = report(&collected, voice)?;
+    let watched = watch.as_ref().map(CollectWatch::status).transpose()?;
+    if watched == Some(1) {
+        collecting::write(directory, &collected, None)
+            .with_context(|| format!("cannot write to {}", directory.display()))?;
+        stay(args, server.as_ref(), directory, &stop)?;
+    }
+    drop((database, proxies, server));
+    status = match watched {
+        Some(watched) if status != 1 => watched,
+        _ => status,
+    };
     let mut checked = None;
     if let Some(level) = check {
         let (found, time) = check_history(&collected, directory, level, voice)?;
-        status = status.max(found);
+        status = if status == 1 { 1 } else { status.max(found) };
         checked = Some((level, found, time));
     }
     collecting::write(directory, &collected, checked)
@@ -93,6 +119,76 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
         );
     }
     Ok(status)
+}
+
+/// The watch, where one is wanted. At levels without real time the workload gets a key of fences.
+fn watch<'a>(
+    args: &CollectArgs,
+    load: &Load,
+    directory: &'a Path,
+    voice: Voice,
+    stop: &'a AtomicBool,
+) -> Result<Option<CollectWatch<'a>>> {
+    let Some(level) = args.watch else {
+        return Ok(None);
+    };
+    if load.kind() != WorkloadKind::Registers {
+        bail!(
+            "the workload {} has lists, ranges or conditions, which are not watched; use --check",
+            args.workload
+        );
+    }
+    let fence = load.fence_key();
+    let limit = args.unknown_limit;
+    CollectWatch::new(level, fence, limit, directory, voice, stop).map(Some)
+}
+
+/// Leaves the database as it was at the violation, for as long as the user wants.
+fn stay(
+    args: &CollectArgs,
+    server: Option<&Private>,
+    directory: &Path,
+    stop: &AtomicBool,
+) -> Result<()> {
+    let Some(server) = server else {
+        return say("The clients were stopped. Our tables are left as they are: drop them before the next collection.\n")
+            .context("cannot write to stdout");
+    };
+    let address = directory.join(ADDRESS);
+    let written = write_private(&address, &server.urls.join(","));
+    written.with_context(|| format!("cannot write {}", address.display()))?;
+    let places: Vec<&str> = server
+        .urls
+        .iter()
+        .filter_map(|it| host_and_port(it))
+        .collect();
+    let how_long = match args.stay {
+        Some(time) => format!("for {}", lasting(time)),
+        None => "until Ctrl-C".to_owned(),
+    };
+    say(&format!(
+        "The clients were stopped. The server stays up {how_long}, with our tables: {} (address and password: {})\n",
+        places.join(", "),
+        address.display()
+    ))
+    .context("cannot write to stdout")?;
+    let since = Instant::now();
+    while !stop.load(Ordering::Relaxed) && args.stay.is_none_or(|it| since.elapsed() < it) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // The address means nothing from here on.
+    let _ = std::fs::remove_file(&address);
+    Ok(())
+}
+
+/// Writes a file that only its owner reads.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write as _;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    writeln!(options.open(path)?, "{text}")
 }
 
 /// The private server, where one is to be started.
@@ -157,11 +253,9 @@ fn host_and_port(url: &str) -> Option<&str> {
 
 fn load(args: &CollectArgs) -> Result<Load> {
     let number = |it: Option<u32>| it.map(|it| it as usize);
-    Ok(Load::new(
-        &args.workload,
-        number(args.keys),
-        number(args.ops),
-    )?)
+    let load = Load::new(&args.workload, number(args.keys), number(args.ops))?;
+    let is_fenced = args.watch.is_some_and(needs_fences);
+    Ok(if is_fenced { load.with_fence() } else { load })
 }
 
 fn target(
@@ -202,9 +296,14 @@ fn request<'a>(
             think: args.think,
             retries: args.retries,
             seed: args.seed,
+            fence_every: args
+                .watch
+                .filter(|&it| needs_fences(it))
+                .map(|_| args.fence_every),
             ..CollectRun::default()
         },
         directory,
+        leaves_tables: None,
     }
 }
 
@@ -260,8 +359,9 @@ impl StatusLine {
         StatusLine(bar)
     }
 
-    fn draw(&self, tally: &Tally) {
-        self.0.set_message(tally_words(tally));
+    fn draw(&self, tally: &Tally, watch: Option<&CollectWatch<'_>>) {
+        let watched = watch.map_or_else(String::new, |it| format!("; {}", it.words()));
+        self.0.set_message(tally_words(tally) + &watched);
         self.0.tick();
     }
 

@@ -1,5 +1,5 @@
 //! `kingsnake watch`: `input` finds lines, `reduce` makes transactions of them, `feed` keeps sessions and promises, `engine` judges
-//! batches, `confirm` has a violation checked and told, `status` and `page` show how it goes, `state` is the snapshot.
+//! batches, `within` is a watch inside a collection, `confirm` has a violation checked and told, `status` and `page` show how it goes, `state` is the snapshot.
 
 mod confirm;
 mod engine;
@@ -9,4 +9,5 @@ mod page;
 mod reduce;
 pub mod run;
 mod state;
-mod status;
+pub mod status;
+pub mod within;

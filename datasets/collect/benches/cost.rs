@@ -91,6 +91,7 @@ fn request(directory: &Path, sessions: usize, txns: u64) -> CollectRequest<'_> {
             ..CollectRun::default()
         },
         directory,
+        leaves_tables: None,
     }
 }
 

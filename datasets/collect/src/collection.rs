@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kingsnake_datasets::workloads::WorkloadKind;
@@ -115,6 +115,8 @@ pub struct CollectRequest<'a> {
     pub run: CollectRun,
     /// Where everything goes.
     pub directory: &'a Path,
+    /// Leaves the tables as they are if this is true when the clients have ended.
+    pub leaves_tables: Option<&'a AtomicBool>,
 }
 
 /// Runs beside the clients, until they have ended.
@@ -168,7 +170,7 @@ impl CollectRequest<'_> {
                 stop,
                 watch,
             );
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            done.store(true, Ordering::Relaxed);
             ran
         });
         let (tally, ended_early) = ran.map_err(io)?;
@@ -187,7 +189,10 @@ impl CollectRequest<'_> {
         });
         let merged = write(self.directory, &meta, log.as_ref(), Some(database))?;
         let merging = start.elapsed();
-        if let Err(failure) = patiently(patience, || database.clean()) {
+        let leaves = self.leaves_tables.map(|it| it.load(Ordering::Relaxed));
+        if leaves != Some(true)
+            && let Err(failure) = patiently(patience, || database.clean())
+        {
             notes.push(format!("the tables are still there: {failure}"));
         }
         Ok(Collected {

@@ -37,6 +37,8 @@ pub struct CollectRun {
     pub patience: Duration,
     /// The seed of the workload; the interleaving depends on the machine.
     pub seed: u64,
+    /// After how many transactions of a session one reads and writes the key of fences; every session begins with one.
+    pub fence_every: Option<u64>,
 }
 
 impl Default for CollectRun {
@@ -49,6 +51,7 @@ impl Default for CollectRun {
             retries: 3,
             patience: Duration::from_secs(20),
             seed: 0,
+            fence_every: None,
         }
     }
 }

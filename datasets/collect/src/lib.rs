@@ -21,6 +21,7 @@ mod read;
 mod script;
 mod selftest;
 pub mod server;
+mod tail;
 mod timeline;
 mod workload;
 
@@ -43,5 +44,6 @@ pub use meta::Meta;
 pub use read::BadJournal;
 pub use script::BadScript;
 pub use selftest::{AdapterSelfTest, self_test};
+pub use tail::JournalTail;
 pub use timeline::CollectTimeline;
 pub use workload::{BadWorkload, CollectEntry, LOADS, Load, names};

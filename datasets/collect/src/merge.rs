@@ -289,39 +289,8 @@ pub(crate) fn write(
     for event in events {
         writeln!(out, "{}", json!({"event": event}))?;
     }
-    let isolation = Value::from(meta.isolation.as_str());
     for txn in txns {
-        write!(
-            out,
-            "{{\"id\":{},\"session\":{},\"begin\":{}",
-            txn.id, txn.session, txn.begin
-        )?;
-        if let Some(commit) = txn.commit {
-            write!(out, ",\"commit\":{commit}")?;
-        }
-        match txn.status {
-            Status::Committed => {}
-            Status::Aborted => write!(out, ",\"status\":\"aborted\"")?,
-            Status::Unknown => write!(out, ",\"status\":\"unknown\"")?,
-        }
-        write!(out, ",\"isolation\":{isolation}")?;
-        if let Some(node) = meta.node(txn.client) {
-            write!(out, ",\"node\":{}", Value::from(node))?;
-        }
-        match txn.name.as_deref().map(|name| (name, name.parse::<i64>())) {
-            // Snapshots name transactions by their numbers.
-            Some((_, Ok(xid))) => write!(out, ",\"xid\":{xid}")?,
-            Some((name, Err(_))) => write!(out, ",\"name\":{}", Value::from(name))?,
-            None => {}
-        }
-        if !txn.snapshots.is_empty() {
-            write!(out, ",\"snapshots\":{}", json!(txn.snapshots))?;
-        }
-        let mut ops = txn.ops.clone();
-        for (at, snapshot) in &txn.asked {
-            ops[*at] = conditions::with_snapshot(&ops[*at], snapshot, |it| names.contains(it));
-        }
-        writeln!(out, ",\"ops\":[{}]}}", ops.join(","))?;
+        write_txn(&mut out, meta, txn, &names)?;
     }
     for (key, versions) in orders {
         let value = |it: &Write| {
@@ -339,6 +308,47 @@ pub(crate) fn write(
         )?;
     }
     out.flush()
+}
+
+/// Writes a transaction as a line. `names` are those that snapshots may contain.
+pub(crate) fn write_txn(
+    out: &mut impl io::Write,
+    meta: &Meta,
+    txn: &Txn,
+    names: &FxHashSet<&str>,
+) -> io::Result<()> {
+    write!(
+        out,
+        "{{\"id\":{},\"session\":{},\"begin\":{}",
+        txn.id, txn.session, txn.begin
+    )?;
+    if let Some(commit) = txn.commit {
+        write!(out, ",\"commit\":{commit}")?;
+    }
+    match txn.status {
+        Status::Committed => {}
+        Status::Aborted => write!(out, ",\"status\":\"aborted\"")?,
+        Status::Unknown => write!(out, ",\"status\":\"unknown\"")?,
+    }
+    let isolation = Value::from(meta.isolation.as_str());
+    write!(out, ",\"isolation\":{isolation}")?;
+    if let Some(node) = meta.node(txn.client) {
+        write!(out, ",\"node\":{}", Value::from(node))?;
+    }
+    match txn.name.as_deref().map(|name| (name, name.parse::<i64>())) {
+        // Snapshots name transactions by their numbers.
+        Some((_, Ok(xid))) => write!(out, ",\"xid\":{xid}")?,
+        Some((name, Err(_))) => write!(out, ",\"name\":{}", Value::from(name))?,
+        None => {}
+    }
+    if !txn.snapshots.is_empty() {
+        write!(out, ",\"snapshots\":{}", json!(txn.snapshots))?;
+    }
+    let mut ops = txn.ops.clone();
+    for (at, snapshot) in &txn.asked {
+        ops[*at] = conditions::with_snapshot(&ops[*at], snapshot, |it| names.contains(it));
+    }
+    writeln!(out, ",\"ops\":[{}]}}", ops.join(","))
 }
 
 #[cfg(test)]

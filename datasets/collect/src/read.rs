@@ -171,23 +171,59 @@ fn read_journal(
     client: usize,
     txns: &mut Vec<Txn>,
 ) -> Result<(), BadJournal> {
-    let mut open: Option<Open> = None;
-    for (at, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+    let mut reader = JournalReader::default();
+    for line in bytes.split(|&byte| byte == b'\n') {
+        txns.extend(reader.take(line, client, path)?);
+    }
+    txns.extend(reader.cut());
+    Ok(())
+}
+
+/// Makes transactions of a journal's lines.
+#[derive(Default)]
+pub(crate) struct JournalReader {
+    open: Option<Open>,
+    n_lines: usize,
+}
+
+impl JournalReader {
+    /// Takes one line, without its end; the transaction that it ends.
+    pub(crate) fn take(
+        &mut self,
+        line: &[u8],
+        client: usize,
+        path: &Path,
+    ) -> Result<Option<Txn>, BadJournal> {
+        self.n_lines += 1;
         if line.is_empty() {
-            continue;
+            return Ok(None);
         }
-        if take(line, client, &mut open, txns).is_none() {
+        let mut txns = Vec::new();
+        if take(line, client, &mut self.open, &mut txns).is_none() {
             return Err(BadJournal::Line {
                 path: path.to_owned(),
-                line: at + 1,
+                line: self.n_lines,
                 found: String::from_utf8_lossy(line).into_owned(),
             });
         }
+        if self.open.as_ref().is_some_and(|it| it.ended) {
+            txns.extend(self.cut());
+        }
+        Ok(txns.pop())
     }
-    if let Some(open) = open {
-        open.close(txns);
+
+    /// The session and the begin of the transaction that is under way.
+    pub(crate) fn begun(&self) -> Option<(i64, i64)> {
+        let open = self.open.as_ref()?;
+        Some((open.txn.session, open.txn.begin))
     }
-    Ok(())
+
+    /// The transaction that is under way, as it is where nothing follows.
+    pub(crate) fn cut(&mut self) -> Option<Txn> {
+        let mut txns = Vec::new();
+        self.open.take()?.close(&mut txns);
+        txns.pop()
+    }
 }
 
 /// Whether an operation is of one key and a value alone.

@@ -217,6 +217,33 @@ impl Load {
         })
     }
 
+    /// Gives the clients one key more, which no transaction of the workload uses: the key of fences.
+    #[must_use]
+    pub fn with_fence(self) -> Self {
+        let initially = match self.initially {
+            Initially::Rows(n_keys) => Initially::Rows(n_keys + 1),
+            other => other,
+        };
+        Load { initially, ..self }
+    }
+
+    /// The key of fences, where there is one.
+    pub fn fence_key(&self) -> Key {
+        match self.initially {
+            Initially::Rows(n_keys) => n_keys - 1,
+            // The other keys count from 0.
+            _ => -1,
+        }
+    }
+
+    /// A fence: it reads and writes its key. Where a session may only read, that is its part of it.
+    pub(crate) fn fence(&self, runs: SessionShare) -> TxnPlan {
+        let key = self.fence_key();
+        let steps = [TxnStep::Read(key), TxnStep::Write(key, 0)];
+        let n_steps = if runs == SessionShare::Readers { 1 } else { 2 };
+        TxnPlan::Known(steps[..n_steps].to_vec())
+    }
+
     /// What the keys hold.
     pub fn kind(&self) -> WorkloadKind {
         self.kind

@@ -29,6 +29,8 @@ pub(super) struct Client<'a> {
     has_name: bool,
     /// Since when no request was answered.
     lost_since: Option<Instant>,
+    /// Transactions of the session since its last fence; nothing where it had none yet.
+    since_fence: Option<u64>,
 }
 
 impl<'a> Client<'a> {
@@ -45,6 +47,7 @@ impl<'a> Client<'a> {
             seen: FxHashMap::default(),
             has_name: false,
             lost_since: None,
+            since_fence: None,
         }
     }
 
@@ -78,7 +81,13 @@ impl<'a> Client<'a> {
                     return Ok(());
                 }
                 let runs = self.shared.database.runs(self.number);
-                let Some(plan) = self.shared.load.plan_for(runs, &mut from.clone()) else {
+                let is_fence = self.is_fence_due();
+                let plan = if is_fence {
+                    Some(self.shared.load.fence(runs))
+                } else {
+                    self.shared.load.plan_for(runs, &mut from.clone())
+                };
+                let Some(plan) = plan else {
                     return Err(Halt::Trouble(format!(
                         "this workload has no transactions that {}; choose another, or --reads primary",
                         if runs == SessionShare::Readers {
@@ -88,12 +97,26 @@ impl<'a> Client<'a> {
                         }
                     )));
                 };
-                if self.attempt(plan)? == End::Committed || !self.shared.goes_on() {
+                let end = self.attempt(plan)?;
+                self.count_fence(is_fence, end);
+                if end == End::Committed || !self.shared.goes_on() {
                     break;
                 }
             }
         }
         Ok(())
+    }
+
+    fn is_fence_due(&self) -> bool {
+        let every = self.shared.run.fence_every;
+        every.is_some_and(|every| self.since_fence.is_none_or(|since| since >= every))
+    }
+
+    fn count_fence(&mut self, is_fence: bool, end: End) {
+        if end == End::Committed {
+            let since = self.since_fence.map(|it| it + 1);
+            self.since_fence = if is_fence { Some(0) } else { since };
+        }
     }
 
     /// Runs one transaction to its end, whatever that is.
@@ -132,9 +155,11 @@ impl<'a> Client<'a> {
         if !matches!(outcome, Err(Failure::Lost(_))) {
             self.lost_since = None;
         }
-        if end == End::Unknown {
+        // What only reads has no effect that could come later.
+        if end == End::Unknown && shared.database.runs(self.number) != SessionShare::Readers {
             self.name = shared.next_session.fetch_add(1, Ordering::Relaxed);
             self.seen.clear();
+            self.since_fence = None;
         }
         Ok(end)
     }

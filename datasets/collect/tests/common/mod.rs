@@ -131,6 +131,7 @@ impl<'a> CollectCase<'a> {
             version_order: self.order,
             run: self.run.clone(),
             directory,
+            leaves_tables: None,
         }
     }
 
