@@ -44,6 +44,7 @@ mod start;
 mod stating;
 mod summary;
 mod switches;
+mod watching;
 mod words;
 
 pub use anneal::{AnnealRun, AnnealStudy};
@@ -60,3 +61,4 @@ pub use rowfiles::id as short_name;
 pub use rules::{RuleRefusal, Rules};
 pub use slurm::Slurm;
 pub use start::{Ablation, Caller, Encodings, Mode, StudyRequest, ablate, encodings};
+pub use watching::{WatchStudy, watching};

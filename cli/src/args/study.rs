@@ -174,7 +174,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, weak, mixed, emme, encodings, ingredients, sizes, sweep), or a study file; docs/ablation.md describes both.
+    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, weak, mixed, emme, encodings, ingredients, sizes, sweep, watch), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// Run and show only these figures, such as 8,10 [default: all]. Rows of other figures in DIR are kept.
