@@ -12,13 +12,14 @@
 # make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
 # make doc     the API's documentation, in target/doc
+# make book    docs/*.md as a book, in target/book; builds mdBook the first time
 # make setup   install the system packages that the build lacks (the targets above do it by themselves; make test also
 #              installs what its tests start, says so first, and skips loudly what it may not install)
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo release dist test-dist package python test test-certificates long lint bench doc setup
+.PHONY: demo release dist test-dist package python test test-certificates long lint bench doc book setup
 
 demo: setup
 	scripts/demo
@@ -73,6 +74,9 @@ bench: setup
 
 doc: setup
 	cargo doc --locked --workspace --no-deps
+
+book: setup
+	scripts/book
 
 setup:
 	@scripts/setup demo

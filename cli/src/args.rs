@@ -462,3 +462,79 @@ mod tests {
         assert!(invented.is_empty(), "there is no {invented:?}");
     }
 }
+
+#[cfg(test)]
+mod documents {
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    use super::Typed;
+
+    /// The commands of a page: of its blocks, and between backticks, where what must be given may be left out.
+    fn commands(page: &str) -> (Vec<&str>, Vec<&str>) {
+        let (mut is_block, mut whole, mut inline) = (false, Vec::new(), Vec::new());
+        for line in page.lines() {
+            if line.trim_start().starts_with("```") {
+                is_block = !is_block;
+            } else if is_block {
+                let line = line.strip_prefix("$ ").unwrap_or(line);
+                whole.extend(line.starts_with("kingsnake ").then_some(line));
+            } else {
+                let code = line.split('`').skip(1).step_by(2);
+                inline.extend(code.filter(|it| it.starts_with("kingsnake ")));
+            }
+        }
+        (whole, inline)
+    }
+
+    /// The words of a command as a shell sees them: quotes are gone, and comments, pipes and redirections are left out.
+    fn words(command: &str) -> Vec<String> {
+        let (mut words, mut word, mut is_quoted) = (Vec::new(), String::new(), false);
+        for letter in command.chars().chain([' ']) {
+            match letter {
+                '"' => is_quoted = !is_quoted,
+                '#' | '|' | '<' | '…' if !is_quoted && word.is_empty() => break,
+                ' ' if !is_quoted => {
+                    words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)))
+                }
+                _ => word.push(letter),
+            }
+        }
+        words
+    }
+
+    fn refused(command: &str) -> Option<ErrorKind> {
+        Typed::try_parse_from(words(command))
+            .err()
+            .map(|it| it.kind())
+    }
+
+    #[test]
+    fn the_commands_of_the_documents_are_commands() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+        let pages = std::fs::read_dir(format!("{root}/docs")).expect("docs is a directory");
+        let pages = pages.map(|it| it.expect("it can be read").path());
+        let others = ["README.md", "CONTRIBUTING.md", "FINDINGS.md", "SECURITY.md"];
+        let pages = pages.chain(others.map(|it| format!("{root}/{it}").into()));
+        let mut wrong = Vec::new();
+        for page in pages.filter(|it| it.extension().is_some_and(|it| it == "md")) {
+            let text = std::fs::read_to_string(&page).expect("it is a page");
+            let (whole, inline) = commands(&text);
+            let whole = whole.into_iter().filter_map(|it| Some((it, refused(it)?)));
+            // `kingsnake lint` and `--workload NAME` are fine in a sentence.
+            let inline = inline.into_iter().filter_map(|it| Some((it, refused(it)?)));
+            let inline = inline.filter(|it| {
+                matches!(
+                    it.1,
+                    ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+                )
+            });
+            for (command, why) in whole.chain(inline) {
+                if why != ErrorKind::DisplayHelp {
+                    wrong.push(format!("{}: {command}: {why}", page.display()));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}

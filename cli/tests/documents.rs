@@ -4,6 +4,7 @@ mod run;
 
 use std::collections::BTreeSet;
 
+use kingsnake_datasets::Format;
 use run::{Scratch, corpus, expect, generate, puzzle};
 use serde_json::Value;
 
@@ -105,6 +106,51 @@ fn the_document_has_the_fields_that_are_documented_and_no_others() {
     // Lists and the counterexample are described in words.
     seen.retain(|name| !name.starts_with("plan.") && !name.starts_with("counterexample."));
     assert_eq!(seen, documented("check"));
+}
+
+/// The fields at the top of a document.
+fn names(document: &Value) -> BTreeSet<String> {
+    let fields = document.as_object().expect("an object");
+    fields.keys().cloned().collect()
+}
+
+#[test]
+fn the_other_documents_have_the_fields_that_are_documented_and_no_others() {
+    let scratch = Scratch::new();
+    let lost = corpus("none/lost-update.jsonl");
+    let auto = json(1, &["check", "--json", "--level", "auto", &lost]);
+    assert_eq!(names(&auto), documented("auto"));
+    let stats = json(0, &["stats", "--json", &lost]);
+    assert_eq!(names(&stats), documented("stats"));
+    let bank = scratch.put(
+        "bank.jsonl",
+        "{\"kingsnake\":1,\"initial\":0}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",0]]}\n",
+    );
+    let bank = json(0, &["check", "--json", "--workload", "bank", &bank]);
+    assert_eq!(names(&bank), documented("Workloads"));
+}
+
+#[test]
+fn the_page_of_formats_has_every_format() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/formats.md");
+    let page = std::fs::read_to_string(page).expect("docs/formats.md is there");
+    let rows = page.lines().skip_while(|it| !it.starts_with("| name "));
+    let rows = rows.take_while(|it| !it.is_empty()).skip(2);
+    let mut read = Vec::new();
+    let mut written = BTreeSet::new();
+    for row in rows {
+        let columns: Vec<&str> = row.split(" | ").collect();
+        let named = columns[0].trim_start_matches("| ").split(", ");
+        for name in named.map(|it| it.trim_matches('`').to_owned()) {
+            if columns[2] == "yes" {
+                written.insert(name.clone());
+            }
+            read.push(name);
+        }
+    }
+    assert_eq!(read, Format::ALL.map(|it| it.name().to_owned()));
+    let can_write = Format::WRITTEN.map(|it| it.name().to_owned());
+    assert_eq!(written, BTreeSet::from(can_write));
 }
 
 fn collect_fields(value: &Value, prefix: &str, seen: &mut BTreeSet<String>) {

@@ -3,24 +3,88 @@
 use std::fmt::Write;
 
 use kingsnake_history::lattice::{ANOMALIES, ANOMALY_ALIASES, MODELS, boundary};
+use kingsnake_history::level::Level;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/levels.md");
 
-const OPENING: &str = "# Models and anomalies
+const OPENING: &str = "# Levels
 
-This page is written from one table (`solver/history/src/lattice.rs`) and held to it by a test. `kingsnake check --all`
-and `--level auto` list every class of anomaly that a history shows, and from this table the models that they rule out:
-the weakest ones (`not`), and the stronger ones that imply them (`also_not`). `--expect MODEL,…` and `--anomalies A,…`
-set the exit status: 1 if an expected model is ruled out, or if one of the anomalies or a worse one is there.
+This page is written from the program's tables (`solver/history/src/level.rs`, `solver/history/src/lattice.rs`,
+`cli/src/refused.rs`) and held to them by tests. [Definitions](theory.md) says what each level means.
+
+## Levels
+
+What `--level` takes, in `check`, `explain`, `verify`, `collect --check`, the library and Python. Case does not matter.
+`auto` asks for all that fit. *By default* is what is checked where no other switch is given: `--session-order off`
+drops session order where it is a switch. *Implies* names the weaker levels that every history of this level satisfies,
+each by default, without those that another one of them implies.
+
+";
+
+const MODELS_OPENING: &str = "
+## Models
+
+`kingsnake check --all` and `--level auto` list every class of anomaly that a history shows, and from this table the
+models that they rule out: the weakest ones (`not`), and the stronger ones that imply them (`also_not`). `--expect
+MODEL,…` and `--anomalies A,…` set the exit status: 1 if an expected model is ruled out, or if one of the anomalies or a
+worse one is there.
 
 Names are Elle's. Adya's and SQL's names, and this program's levels, are aliases; case does not matter, and spaces are
 as good as hyphens.
-
-## Models
 ";
 
+/// The levels that a level implies, with every switch as it is by default.
+fn implied(level: Level) -> Vec<Level> {
+    let plain = |it: Level| match it {
+        Level::Linearizable | Level::AsRecorded | Level::Pl(_) => None,
+        _ => it.spec(None),
+    };
+    let implies = |one: Level, other: Level| match (plain(one), plain(other)) {
+        (Some(a), Some(b)) => a != b && a.implies(b),
+        _ => false,
+    };
+    let all: Vec<Level> = Level::ALL
+        .into_iter()
+        .filter(|&it| implies(level, it))
+        .collect();
+    let is_direct = |it: &Level| !all.iter().any(|&between| implies(between, *it));
+    all.iter().copied().filter(is_direct).collect()
+}
+
+fn levels() -> String {
+    let mut out = String::from(
+        "| level | also called | by default | session order | times | implies |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    for level in Level::ALL {
+        let spec = level.spec(None).expect("every level has a default");
+        let words = match level {
+            Level::Linearizable => "linearizability of registers".to_owned(),
+            Level::Pl(_) => "the recorded versions".to_owned(),
+            _ => spec.to_string(),
+        };
+        let sessions = match (level.spec(Some(true)), level.spec(Some(false))) {
+            (Some(_), Some(_)) => "a switch",
+            (Some(_), None) => "always",
+            _ => "never",
+        };
+        let times = if spec.real_time.is_some() {
+            "needed"
+        } else {
+            ""
+        };
+        let implied: Vec<&str> = implied(level).into_iter().map(Level::name).collect();
+        let _ = writeln!(
+            out,
+            "| `{level}` | {} | {words} | {sessions} | {times} | {} |",
+            level.names()[1..].join(", "),
+            implied.join(", ")
+        );
+    }
+    out
+}
+
 fn document() -> String {
-    let mut out = String::from(OPENING);
+    let mut out = format!("{OPENING}{}{MODELS_OPENING}", levels());
     out.push_str("\n| model | also called | implies directly |\n| --- | --- | --- |\n");
     for model in MODELS {
         let (aliases, implies) = (model.aliases.join(", "), model.implies.join(", "));
