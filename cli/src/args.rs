@@ -493,7 +493,9 @@ mod documents {
         for letter in command.chars().chain([' ']) {
             match letter {
                 '"' => is_quoted = !is_quoted,
-                '#' | '|' | '<' | '…' if !is_quoted && word.is_empty() => break,
+                // What may be left out.
+                '[' | ']' if !is_quoted => {}
+                '#' | '|' | '<' | '>' | '…' if !is_quoted && word.is_empty() => break,
                 ' ' if !is_quoted => {
                     words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)))
                 }

@@ -273,7 +273,10 @@ fn start(
     if let Some(measure) = request.measure {
         let drawn = study.experiments.iter_mut();
         for drawn in drawn.filter_map(|experiment| experiment.figure.as_mut()) {
-            drawn.figure.measure = measure;
+            // A figure of counts has no other time to show.
+            if measure.is_count() || !drawn.figure.measure.is_count() {
+                drawn.figure.measure = measure;
+            }
         }
     }
     let options = StudyOptions {
