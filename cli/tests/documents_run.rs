@@ -65,7 +65,7 @@ fn blocks(page: &str) -> Vec<Block> {
                 block.text += line;
                 block.text.push('\n');
             }
-            (None, None) => note = line.trim().to_owned(),
+            (None, None) => line.trim().clone_into(&mut note),
         }
     }
     assert!(open.is_none(), "{page}: a block does not end");
