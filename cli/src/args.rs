@@ -497,7 +497,7 @@ mod documents {
                 '[' | ']' if !is_quoted => {}
                 '#' | '|' | '<' | '>' | '…' if !is_quoted && word.is_empty() => break,
                 ' ' if !is_quoted => {
-                    words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)))
+                    words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
                 }
                 _ => word.push(letter),
             }
