@@ -20,7 +20,7 @@ const PAGES: [(&str, &[&str], &str); 8] = [
     (
         "strong-session-ser/bank-transfer.jsonl",
         &[],
-        "Why to believe it",
+        "Why you can trust this",
     ),
     (
         "strong-session-si/write-skew.jsonl",

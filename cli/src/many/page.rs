@@ -54,8 +54,8 @@ fn line(row: &ManyRow<'_>) -> Markup {
                 }
             }
             td { (row.level()) }
-            td.whole class=(row.verdict()) { (row.verdict()) }
-            td { (found) }
+            td class={ "whole " (row.verdict()) } { (row.verdict()) }
+            td.what { (found) }
             td.right { (format!("{:.2}", row.seconds())) }
             td { (row.host()) }
         }

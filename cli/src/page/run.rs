@@ -18,7 +18,7 @@ pub fn certificate(answer: &Answer, n_points: usize) -> Markup {
     let history = quoted_path(&answer.plan.history);
     html! {
         section {
-            h2 { "Why to believe it" }
+            h2 { "Why you can trust this" }
             p {
                 "There is an order of " (of) " in which every read returns what was last written. It was replayed against the history \
                  before this page was written, by code that shares nothing with the search. To replay it yourself:"
@@ -40,7 +40,7 @@ pub fn section(answer: &Answer) -> Markup {
             p { "This repeats it:" }
             pre.command { code { (short) } }
             details {
-                summary { "With every option said" }
+                summary { "With every option spelled out" }
                 pre.command { code { (full) } }
             }
             details {

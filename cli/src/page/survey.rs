@@ -50,10 +50,10 @@ pub struct Survey<'a> {
 /// The page.
 pub fn page(survey: &Survey<'_>) -> String {
     let terms = Terms::default();
-    let (mood, sign) = match survey.status {
-        0 => ("satisfied", "✓"),
-        1 => ("violated", "✗"),
-        _ => ("unknown", "?"),
+    let (mood, sign, words) = match survey.status {
+        0 => ("satisfied", "✓", "Every level holds"),
+        1 => ("violated", "✗", "Not every level holds"),
+        _ => ("unknown", "?", "Not every level is decided"),
     };
     let strongest = match survey.strongest.as_slice() {
         [] => "No level is known to hold".to_owned(),
@@ -61,7 +61,7 @@ pub fn page(survey: &Survey<'_>) -> String {
     };
     let body = html! {
         header {
-            p.verdict { span aria-hidden="true" { (sign) } " every level" }
+            p.verdict.sentence { span aria-hidden="true" { (sign) } " " (words) }
             h1 { (strongest) }
             p.subject { (survey.subject) }
             p.how { "Every level was asked, or follows from another. " span.time { (survey.time) } }
@@ -77,7 +77,7 @@ pub fn page(survey: &Survey<'_>) -> String {
                         tr {
                             th scope="row" { code { (row.level) } }
                             td class=(match row.holds { Some(true) => "holds", Some(false) => "fails", None => "open" }) { (row.verdict) }
-                            td { (terms.explain(&row.why)) }
+                            td.what { (terms.explain(&row.why)) }
                             td.soft { (row.words) }
                         }
                     } }

@@ -49,16 +49,18 @@ pub fn document(plot: &Plot) -> String {
     for value in [left, f64::midpoint(left, right), right] {
         let _ = writeln!(
             out,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{} s</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\">{} s</text>",
             x(value),
             floor + 16.0,
+            // The last one would reach over the edge.
+            if value < right { "middle" } else { "end" },
             number(value)
         );
     }
     let _ = writeln!(
         out,
         "<text x=\"10\" y=\"{:.1}\">{}</text>",
-        top - 4.0,
+        top - 12.0,
         Escaped(&plot.unit)
     );
     for (at, (name, points)) in plot.series.iter().enumerate() {
