@@ -163,7 +163,7 @@ impl Answer {
         }
     }
 
-    /// What the report must say about transactions whose end nobody knows.
+    /// What the report must say about transactions of unknown end.
     pub fn about_unknown(&self) -> Option<String> {
         let stats = &self.stats;
         if stats.n_unknown_counted + stats.n_unknown_dropped == 0 {
@@ -176,7 +176,7 @@ impl Answer {
     }
 }
 
-/// How an answer at a weak level was found, unless its reads cannot have happened or nobody decided.
+/// How an answer at a weak level was found, unless its reads cannot have happened or nothing was decided.
 fn weak_how(decider: Decider, violated: bool) -> Option<&'static str> {
     Some(match decider {
         Decider::Linear => "one topological sort of the commits decided",

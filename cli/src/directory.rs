@@ -1,7 +1,7 @@
 //! `--directory`: every anomaly in a directory, as Elle leaves it: a text a class, a picture an anomaly, a page for each list whose reads
 //! disagree, and an index.
 //!
-//! All of it is written beside the directory and then takes its name, so that nobody meets a half of it.
+//! All of it is written beside the directory and then takes its name, so that half of it is never seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -192,7 +192,7 @@ fn file_name(key: &str, taken: &BTreeMap<String, KeyId>) -> String {
         .unwrap_or(plain)
 }
 
-/// One list that was read, and by whom.
+/// One list that was read, and its reader.
 struct Read<'h> {
     items: &'h [ValueId],
     readers: Vec<TxnId>,

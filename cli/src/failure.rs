@@ -48,7 +48,7 @@ fn wanted(matches: &ArgMatches) -> Option<PathBuf> {
 /// Writes the document of an error, if JSON was asked for. A file that is there stays: the error may be that it is the history.
 pub fn write(matches: &ArgMatches, error: &Error) {
     if let Some(path) = wanted(matches).filter(|path| is_stdio(path) || !path.exists()) {
-        // The error has been said on stderr; there is nobody left to tell of another one.
+        // The error has been said on stderr; another one cannot be reported.
         let _ = put(&path, &format!("{:#}\n", document_of(error)));
     }
 }

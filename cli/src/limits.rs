@@ -2,7 +2,7 @@
 //! has ended and the work has not.
 //!
 //! Phases poll the budget and stop by themselves; this is for those that are deep in a loop, in a foreign library or in a system
-//! call (a pipe that nobody writes to). Invariant: whoever was left behind has nothing that the caller still uses, and the
+//! call (a pipe without a writer). Invariant: a thread that was left behind has nothing that the caller still uses, and the
 //! process ends without running exit handlers.
 
 use std::fmt;
@@ -166,7 +166,7 @@ fn within_grace<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let worker = Worker::idle_or_new()?;
     worker.begin(Box::new(move || {
-        // Nobody may be waiting any more, and then nobody needs the answer.
+        // The caller may have stopped waiting, and then the answer is not needed.
         let _ = sender.send(work());
     }))?;
     let mut ended: Option<(Instant, StopReason)> = None;
@@ -236,7 +236,7 @@ enum Size {
     /// It may still grow by this many bytes.
     Within(u64),
     Over,
-    /// So far over the limit that nobody may wait for the work to stop.
+    /// So far over the limit that there is no time to wait for the work to stop.
     FarOver,
 }
 

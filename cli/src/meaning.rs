@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use kingsnake_solver::certify::{Meaning, Traces};
 use kingsnake_solver::model::History;
 
-/// A history and, once somebody asked, what it means.
+/// A history and, once it is asked for, what it means.
 pub struct TracedHistory<'h> {
     history: &'h History,
     meaning: OnceCell<Meaning<'h>>,

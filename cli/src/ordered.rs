@@ -58,7 +58,7 @@ pub fn ordered(history: &History, promise: &Promise, certificate: &Certificate) 
     }
 }
 
-/// `None` where it cannot be computed; the order is told all the same.
+/// `None` where it cannot be computed; the order is printed even so.
 fn judge(history: &History, spec: Spec, certificate: &Certificate) -> Option<Tightness> {
     let (budget, techniques) = (Budget::unlimited(), Techniques::default());
     match question(history, spec, &techniques, &budget, &mut Silent) {

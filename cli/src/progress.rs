@@ -19,7 +19,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Answers of single levels are printed once a run has taken this long.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Draws if somebody is looking, until it is dropped.
+/// Draws where stderr is a terminal, until it is dropped.
 pub struct Drawing {
     thread: Option<(Sender<Told>, JoinHandle<()>)>,
 }
@@ -70,7 +70,7 @@ impl CheckListener {
 impl Progress for CheckListener {
     fn event(&mut self, event: ProgressEvent) {
         if let Some(sender) = &self.0 {
-            // Where nobody draws any more, nobody need be told.
+            // Where nothing is drawn any more, the message is not needed.
             let _ = sender.send(Told::Event(event));
         }
     }

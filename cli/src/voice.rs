@@ -111,7 +111,7 @@ pub fn say_as_it_is(words: &str) -> io::Result<()> {
     }
 }
 
-/// Says it on stderr. There is nobody left to tell if that fails. Further lines are indented, so that a name with a line end in
+/// Says it on stderr. A failure of that cannot be reported. Further lines are indented, so that a name with a line end in
 /// it cannot pass for a message of its own.
 pub fn complain(words: &str) {
     let words = printable_lines(&short(words, LONGEST_MESSAGE)).replace('\n', "\n    ");

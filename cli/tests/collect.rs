@@ -189,7 +189,7 @@ fn a_kill_of_the_collector_loses_nothing_that_was_recorded() {
     assert!(n_lines(&out) >= before);
     let said = expect(0, &["collect", "--merge", &out]);
     assert!(said.stdout.contains("history.jsonl"), "{}", said.stdout);
-    // Whatever committed is there: with a write missing, somebody would have read it from thin air.
+    // Whatever committed is there: with a write missing, a transaction would have read it from thin air.
     expect(
         0,
         &["check", &format!("{out}/history.jsonl"), "--level", "ser"],

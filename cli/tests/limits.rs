@@ -1,4 +1,4 @@
-//! Limits reach every phase: reading bombs, pipes and devices that never end, resolving, and writing where nobody reads.
+//! Limits reach every phase: reading bombs, pipes and devices that never end, resolving, and writing to a pipe without a reader.
 
 #![cfg(unix)]
 #![allow(clippy::print_stdout)] // What was skipped, and how large processes became, is shown by `scripts/test`.

@@ -281,7 +281,7 @@ fn elle_cli_histories_have_their_exit_status() {
             session_order: real_time,
             real_time: real_time.then_some(RealTime::STRICT),
         };
-        // Elle accepts a read of a value that nobody wrote; that is thin air.
+        // Elle accepts a read of a value that was never written; that is thin air.
         let thin_air = file.contains("rw-register");
         let expected = if status == 0 && !thin_air {
             "satisfied"

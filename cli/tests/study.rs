@@ -481,7 +481,7 @@ fn a_small_king_cobra_study_runs_from_end_to_end() {
     assert!(rows.contains("\"rounds\":[{"), "{rows}");
 }
 
-/// King Cobra's techniques start from more constraints than ours: pairs that nobody read are some too.
+/// King Cobra's techniques start from more constraints than ours: pairs without readers are some too.
 fn faithful_profiles_make_a_constraint_of_every_pair(scratch: &Scratch) {
     let mut pairs = std::collections::BTreeMap::new();
     for line in lines(&scratch.path("out/rows.jsonl")) {

@@ -243,7 +243,7 @@ fn a_hostile_history_runs_nothing_and_requests_nothing_in_a_browser() {
             "{number}"
         );
     }
-    // What got in all the same would not run: the policy is what holds it.
+    // What got in would not run: the policy is what holds it.
     let page = scratch.path("page.html");
     let history = corpus("none/lost-update.jsonl");
     expect(1, &["check", &history, "--report", &page]);

@@ -43,7 +43,7 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// A file of version orders that stands beside the history.
     pub version_order: Option<PathBuf>,
-    /// Whether reads of values that nobody wrote are left out of Jepsen's histories, as Elle leaves them out.
+    /// Whether reads of values that were never written are left out of Jepsen's histories, as Elle leaves them out.
     pub ignore_unwritten: bool,
     /// The most bytes that a compressed file, a pipe or a device may give.
     pub max_decompressed: u64,

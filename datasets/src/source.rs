@@ -117,7 +117,7 @@ fn raw(path: &Path, limit: u64, options: &ReadOptions) -> Result<FileSource, Rea
         let limit = if meta.is_file() { u64::MAX } else { limit };
         return pieces(file, path, limit, &options.budget).map(FileSource::Owned);
     }
-    // A file that shrinks while it is mapped ends the process, unless the caller handles SIGBUS, as one who asks for mapping
+    // A file that shrinks while it is mapped ends the process, unless the caller handles SIGBUS, as a caller that asks for mapping
     // does. Nothing else can go wrong: the mapping is private, read only, and dropped before the reader returns.
     #[allow(unsafe_code)]
     let map = unsafe { Mmap::map(&file) }.map_err(fail)?;

@@ -110,7 +110,7 @@ pub fn note_pending(directory: &Path) {
 /// Deletes every temporary file and directory that is still being written: for a process that ends at once, with all its threads.
 pub fn discard_pending() {
     for path in list().drain(..) {
-        // There is nobody left to tell.
+        // No one can be told any more.
         let _ = fs::remove_file(&path);
         let _ = fs::remove_dir_all(path);
     }

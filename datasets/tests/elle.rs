@@ -17,7 +17,7 @@ use kingsnake_tell::{Anomalies, Collector};
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/elle/tests");
 
-/// What Elle's tester assumes in a case: registers take values that nobody wrote as somebody's, and some tests order keys.
+/// What Elle's tester assumes in a case: registers take values without a writer as written unseen, and some tests order keys.
 fn assume(history: &mut History, line: &str) {
     if line.contains(":kind \"rw-register\"") {
         assume_unwritten(history, Unwritten::Unseen).unwrap();

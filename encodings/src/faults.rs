@@ -46,7 +46,7 @@ faults! {
         short_lemma,
         /// The order does not move when an edge comes.
         frozen_order,
-        /// A no that rests on assumed sides is believed.
+        /// A no that rests on assumed sides is trusted.
         trust_assumed,
         /// What is appended to a question is forgotten, every second time.
         forget_growth,
@@ -67,9 +67,9 @@ faults! {
         short_core,
         /// A parameter that Z3 does not know, which makes it lose an assertion.
         unknown_parameter,
-        /// A no that needs sides which were only assumed is believed.
+        /// A no that needs sides which were only assumed is trusted.
         trust_assumed,
-        /// Choices and cores are believed.
+        /// Choices and cores are trusted.
         credulous,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Z3 and `CaDiCaL` are asked to stop, but some of their steps do not look up for many seconds: special relations, the
 //! elimination of variables in a large formula. So the back end works on a copy of the question in a thread that may be
-//! left behind. Invariant: whoever was left behind keeps nothing that the caller owns.
+//! left behind. Invariant: a thread that was left behind keeps nothing that the caller owns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};

@@ -4,7 +4,7 @@
 //! Host code records uploads, dispatches and downloads; wgpu runs the recording, or the CPU twins do. Without the feature
 //! `wgpu` there is no adapter, and [`Gpu`] declines every task.
 
-// Without an interface to devices only the twins could run recordings, and nobody asks them to.
+// Without an interface to devices only the twins could run recordings, and nothing asks them to.
 #![cfg_attr(not(feature = "wgpu"), allow(dead_code, unused_imports))]
 
 mod adapter;

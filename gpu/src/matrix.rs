@@ -29,7 +29,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Cuts the matrix of so many nodes for buffers of at most so many bytes, or says that it cannot be done.
+    /// Cuts the matrix of this many nodes for buffers of at most this many bytes, or says why not.
     pub(crate) fn new(n_nodes: usize, most_bytes: u64) -> Result<Self, String> {
         let n_rows = u32::try_from(n_nodes)
             .ok()

@@ -1,4 +1,4 @@
-//! The walls between the crates (docs/ARCHITECTURE.md), read from their manifests: who may know whom.
+//! The walls between the crates (docs/ARCHITECTURE.md), read from their manifests: which crate may know which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -289,7 +289,7 @@ pub fn design(
             let words = "there is another experiment of this name";
             return Err(page.blame(experiment.name.span(), words));
         }
-        // What is not wanted is settled all the same, so that its rows, which may be there, are of the same study.
+        // What is not wanted is settled too, so that its rows, which may be there, are of the same study.
         let runs = if wanted[at] {
             Runs {
                 seeds: over

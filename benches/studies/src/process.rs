@@ -183,7 +183,7 @@ fn watch(
     }
 }
 
-/// Whether somebody else sent it a signal that says so; such a child has nothing to answer and must run again.
+/// Whether a signal from outside ended it; such a child has nothing to answer and must run again.
 #[cfg(unix)]
 fn was_asked_to_stop(status: ExitStatus) -> bool {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -197,7 +197,7 @@ fn was_asked_to_stop(_: ExitStatus) -> bool {
     false
 }
 
-/// Ends this process when its stdin closes: its parent is gone. It ends at once, with nothing written or undone any more: whoever
+/// Ends this process when its stdin closes: its parent is gone. It ends at once, with nothing written or undone any more: whatever
 /// started its parent again may be working on the same database. Private servers die with it.
 pub fn stay_on_leash() {
     std::thread::spawn(|| {

@@ -1,7 +1,7 @@
 //! Rows as files of their own, `rows.d/ID.json`: written by processes that do not know of each other, on one machine or on
 //! many that share a file system, and merged by the ordinary command.
 //!
-//! Invariant: a file of this name holds a whole row. It is written under a name that nobody else uses, and renamed.
+//! Invariant: a file of this name holds a whole row. It is written under a name of its own, and renamed.
 
 use std::fs;
 use std::hash::Hasher;

@@ -211,7 +211,7 @@ impl<'a> Settler<'a> {
         for claim in &experiment.claims {
             match self.stated(claim, experiment, &shown) {
                 Ok(stated) => shown.claims.extend(stated),
-                // It speaks of a value that was left out.
+                // It is about a value that was left out.
                 Err(_) if is_shortened => shown.unstated.push(claim.says.clone()),
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! Finds the cells that a paper's claim speaks of.
+//! Finds the cells that a paper's claim is about.
 
 use std::collections::BTreeMap;
 

@@ -68,7 +68,7 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> 
     }
 }
 
-/// Longer names are cut: Graphviz refuses some, and nobody reads them.
+/// Longer names are cut: Graphviz refuses some, and they are not readable.
 const LONGEST_NAME: usize = 120;
 
 /// What a node is: a transaction, its begin or commit, or a moment of the time chain.

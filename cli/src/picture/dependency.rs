@@ -107,7 +107,7 @@ fn cycle(source: PictureSource<'_>, phenomenon: Phenomenon, steps: &[AdyaStep]) 
     panel(source, Vec::new(), cards.collect(), arrows.collect())
 }
 
-/// A predicate that did not return what it should, and who wrote what it missed.
+/// A predicate that did not return what it should, and the writer of what it missed.
 fn mismatch(source: PictureSource<'_>, found: &Mismatch) -> Panel {
     let history = source.history;
     let (key, value) = differing(history, found.what);

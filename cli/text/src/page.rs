@@ -1,7 +1,7 @@
 //! The frame of every page: self-contained, light and dark, readable on a phone and on paper.
 //!
 //! Invariant: text reaches a page through `maud`, which escapes it; what cannot be seen or reorders a line is spelt out at the end.
-//! Should markup get through all the same, the page's policy lets the browser run our program only and request nothing.
+//! Should markup get through, the page's policy lets the browser run our program only and request nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -30,7 +30,7 @@ pub fn page(frame: Frame<'_>, body: &Markup) -> String {
     framed(frame, body, "")
 }
 
-/// A whole page whose program may ask the server that sent it, and nobody else.
+/// A whole page whose program may ask the server that sent it, and no other.
 pub fn live_page(frame: Frame<'_>, body: &Markup) -> String {
     framed(frame, body, "; connect-src 'self'")
 }

@@ -1,5 +1,5 @@
 //! Records what the clients of a database saw, as a history that `kingsnake check` reads: sessions in threads, transactions with
-//! begin and commit times, ends that nobody knows, and a file that is whole whenever the process dies.
+//! begin and commit times, unknown ends, and a file that is whole whenever the process dies.
 //!
 //! ```
 //! use kingsnake_record::Recorder;

@@ -3,7 +3,7 @@
 //! A session's transactions stand in the order of their first lines; lines of different transactions may interleave.
 //! Transaction -1 marks an aborted write. A key holds 0 before any transaction, unless the file says otherwise: where session 0
 //! is nothing but one transaction 0 that comes first, reads nothing and writes a key at most once, that transaction *is* the
-//! initial state. It must write every key of the file, or the value 0, and nobody may name 0 of a key that it gave another
+//! initial state. It must write every key of the file, or the value 0, and no operation may name 0 of a key that it gave another
 //! value; otherwise it is a transaction like any other.
 
 use kingsnake_history::model::{BuildError, HistoryBuilder, NumberOp, Status, Token};

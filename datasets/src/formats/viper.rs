@@ -74,7 +74,7 @@ struct Feed {
     keys_with_initial: FxHashSet<Token>,
     /// Key, value, and whether it is a delete.
     failed_writes: Vec<(Token, Token, bool)>,
-    /// For each value of a key: its names, and whether somebody wrote it.
+    /// For each value of a key: its names, and whether it was written.
     values: Vec<(Token, Token, bool)>,
 }
 
@@ -261,7 +261,7 @@ impl Feed {
         }
         self.has_read_nothing |= value == Token::Nil;
         if is_dead && value != Token::Nil {
-            // A tombstone is somebody's, so it is never an initial value.
+            // A tombstone has a writer, so it is never an initial value.
             let id = builder.read_tombstone(key, value);
             self.note(id, key, value, true);
         } else {
@@ -381,7 +381,7 @@ impl Feed {
         self.values[id.index()].2 |= is_written;
     }
 
-    /// Declares the values that were there before: those that were read and that nobody wrote. A key can have only
+    /// Declares the values that were there before: those that were read and never written. A key can have only
     /// one; a second such value stays, and is an anomaly.
     fn name_initial_values(&mut self, builder: &mut HistoryBuilder, warnings: &mut Vec<String>) {
         let mut n_found = 0;

@@ -20,7 +20,7 @@ pub enum Bug {
     StaleSnapshot,
     /// One read goes to a replica that lags behind.
     ReplicaLag,
-    /// What an aborted transaction wrote is visible all the same.
+    /// What an aborted transaction wrote is visible.
     LeakingAborts,
     /// A read does not see the transaction's own writes.
     InvisibleOwnWrites,
@@ -34,7 +34,7 @@ pub enum Bug {
     FirstWriteWins,
     /// The writes of a commit become visible in two parts.
     TornCommit,
-    /// A read returns what nobody wrote.
+    /// A read returns what was never written.
     InventedValue,
 }
 

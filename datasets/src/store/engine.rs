@@ -4,14 +4,14 @@
 //!   snapshot of its begin. One that writes commits only if nothing that it read has been overwritten since, so it could
 //!   have run at its commit; one that only reads could have run at its begin. Both lie within the transaction, so the
 //!   history is strictly serializable, in the order of these points.
-//! - `snapshot`: reads the snapshot of its begin, and commits only if nobody else has committed a write of a key that it wrote
+//! - `snapshot`: reads the snapshot of its begin, and commits only if no other transaction has committed a write of a key that it wrote
 //!   (first committer wins, Berenson et al. 1995). Lost updates cannot happen; write skews can.
 //! - `prefix-consistent`: reads the snapshot of its begin, and commits whatever others wrote meanwhile, so updates can be lost. Only
 //!   appends to a list that has grown since do not: what it read of the list after its own append would be no prefix of it.
 //! - `read-committed`: reads whatever is committed at that moment, and always commits.
 //!
 //! A delete leaves a version too, its tombstone. A range query reads every key of its range, also those that have no version
-//! yet, so `serializable` validates the range itself: a row that somebody else put there since is a phantom.
+//! yet, so `serializable` validates the range itself: a row that another transaction put there since is a phantom.
 
 use std::collections::BTreeMap;
 use std::time::Instant;

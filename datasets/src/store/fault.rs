@@ -42,7 +42,7 @@ enum ReadsFrom {
     Before,
     /// What the script's transaction of this number writes to the key, its first write or its second.
     Write(usize, usize),
-    /// What nobody wrote.
+    /// What was never written.
     ThinAir,
     /// The initial state.
     Initial,
@@ -272,7 +272,7 @@ fn two_keys(store: &Store, rng: &mut Rng) -> [Key; 2] {
     [known[x], known[y]]
 }
 
-/// Two neighbours that nobody has touched.
+/// Two neighbours that were never touched.
 fn two_new_keys(store: &Store) -> [Key; 2] {
     let beyond = store.known_keys().last().map_or(0, |last| last + 1);
     [beyond, beyond + 1]

@@ -34,7 +34,7 @@ pub enum TxnStep {
     /// Reads a register.
     Read(Key),
     /// Sets a register or a row. The store gives the write a value that no other write of the key has, and keeps the number
-    /// beside it for whoever reads it.
+    /// beside it for its readers.
     Write(Key, i64),
     /// Reads a list.
     ReadList(Key),
@@ -62,7 +62,7 @@ pub enum TxnStep {
 
 /// A transaction as its client runs it.
 pub trait ClientTransaction: Send {
-    /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where nobody had
+    /// The next step, or the commit. `read` is the number beside the value that the last step read; 0 where none had
     /// written the key, and after a step that was no read of a register.
     /// Of a row of a table it is the first cell, of an aggregate the result.
     fn next(&mut self, read: i64) -> Option<TxnStep>;

@@ -1,7 +1,7 @@
 //! Rows of tables chosen by conditions: select, update, delete and aggregate, and the validation that keeps phantoms out.
 //!
 //! A serializable transaction that writes commits only if no condition that it asked would choose other rows now: no version
-//! that somebody installed since its snapshot satisfies one, or replaces a version that did. Without these predicate locks
+//! that was installed since its snapshot satisfies one, or replaces a version that did. Without these predicate locks
 //! phantoms come through, while rows that were returned are still protected.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ impl Store {
             .push(Version::initial(value, place));
     }
 
-    /// The initial rows that somebody met: the others satisfied no condition that anybody asked.
+    /// The initial rows that an operation met: the others satisfied no condition that was asked.
     pub(super) fn initial_rows(&self) -> Vec<Chosen> {
         let met = |key: &Key| self.met.contains(key);
         let keys = self.keys.iter().filter(|(key, _)| met(key));

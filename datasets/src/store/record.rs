@@ -94,7 +94,7 @@ pub struct Recorded {
     pub(super) kind: WorkloadKind,
     /// The tables of a workload of tables.
     pub(super) schema: Schema,
-    /// The rows of tables that were there at first, those that somebody met.
+    /// The rows of tables that were there at first, as far as an operation met them.
     pub(super) initial: Vec<Chosen>,
     /// The cells of rows, by their places.
     pub(super) rows: Vec<Cells>,

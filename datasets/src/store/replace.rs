@@ -1,7 +1,7 @@
 //! Replaces keys that were written often by fresh ones, as Jepsen retires keys.
 //!
 //! A register or a list is replaced by an empty one. Rows that are asked for by ranges of keys are about their neighbours, so
-//! all of them are replaced together, by an empty table. A row of a table that conditions choose gets a new key: whoever changes
+//! all of them are replaced together, by an empty table. A row of a table that conditions choose gets a new key: a transaction that changes
 //! it next deletes it and inserts it under that key.
 //!
 //! Transactions that run at the same time may have met a key before it was replaced. One whose commit would give a key more

@@ -65,7 +65,7 @@ impl Default for StoreRun {
 /// Why a run is not possible.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum RunError {
-    /// There must be somebody.
+    /// There must be one.
     #[error("a run needs at least one client")]
     NoClients,
     /// Whoever always rolls back never commits.

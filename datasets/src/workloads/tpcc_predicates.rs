@@ -232,7 +232,7 @@ impl TpccTables {
     }
 }
 
-/// Goes on with a customer, who is found by number, or in the middle of those of the same last name.
+/// Continues with a customer, found by number, or in the middle of those of the same last name.
 fn find_customer(
     plan: &mut PlannedSteps,
     c: i64,

@@ -155,7 +155,7 @@ fn tweet(plan: &mut PlannedSteps, id: i64) {
     });
 }
 
-/// Unfollows whoever comes first among those that a user follows.
+/// Unfollows the first of those that a user follows.
 fn unfollow(plan: &mut PlannedSteps, id: i64) {
     plan.rows_then(TxnStep::Select(all_of(FOLLOWS, id)), move |rows, plan| {
         if let Some(&[_, other, ..]) = rows.first() {

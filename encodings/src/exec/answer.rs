@@ -56,7 +56,7 @@ pub(super) fn said_by_sat_solver(text: &str, n_variables: usize) -> Result<Progr
                 let listed = line.strip_prefix("v ").unwrap_or(line);
                 let literals: Result<Vec<i64>, _> =
                     listed.split_whitespace().map(str::parse).collect();
-                // Other lines are remarks.
+                // Other lines are comments.
                 for literal in literals.unwrap_or_default() {
                     assign(&mut values, literal)?;
                 }

@@ -2,7 +2,7 @@
 //! from what it writes.
 //!
 //! The language follows from the program's name, or is named: `exec/gnf:`, `exec/smtlib2:`, or one of the plain encodings, such as
-//! `exec/closure:`, for DIMACS. Nothing that the program says is believed: sides must close no cycle, and where it says that there are
+//! `exec/closure:`, for DIMACS. Every answer of the program is checked: sides must close no cycle, and where it says that there are
 //! none, `cadical/propagator` has to find a core, which the explanation needs anyway.
 
 mod answer;

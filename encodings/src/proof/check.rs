@@ -161,7 +161,7 @@ fn propagate(
     Err("the clauses that are named do not contradict each other".to_owned())
 }
 
-/// Checks that the instance speaks of this question: its constraints, their sides' edges and its known edges.
+/// Checks that the instance is about this question: its constraints, their sides' edges and its known edges.
 pub fn same_question(
     instance: &ProofInstance,
     question: &Question<'_>,

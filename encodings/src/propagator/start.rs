@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use kingsnake_graph::decide::{Question, Side};
 
 /// Each node's place in a linear extension of the known graph: by the estimate where there is one, else the question's own
-/// order. Neither is believed: an estimate that is no extension becomes the priority of a topological sort. `None` if the known graph has a cycle.
+/// order. Neither is trusted: an estimate that is no extension becomes the priority of a topological sort. `None` if the known
+/// graph has a cycle.
 pub(crate) fn places(question: &Question<'_>) -> Option<Vec<u32>> {
     let mut places = vec![u32::MAX; question.n_nodes];
     for (place, &node) in question.order.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! `z3/asi`: Adya's snapshot isolation, as a relation of each kind of dependency and a begin and a commit time.
 //!
-//! The other natural baseline of Viper (Zhang et al., `EuroSys` 2023), from Adya's thesis (1999): who depends on whom by ww
+//! The other natural baseline of Viper (Zhang et al., `EuroSys` 2023), from Adya's thesis (1999): which depends on which by ww
 //! or wr must begin after the other's commit (G-SIa), and no cycle has exactly one rw dependency (G-SIb). Times make
 //! the other dependencies of such a cycle one interval, so it is there iff the rw dependency's target committed before its
 //! source began. A rw dependency between two transactions is one Boolean, whichever versions it comes from.

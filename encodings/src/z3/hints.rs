@@ -1,6 +1,6 @@
 //! Sides to be tried first: each is a Boolean of its own, assumed beside the demands in one solver that keeps what it learns.
 //!
-//! Invariant: a no that needs one of them is not believed; the ones that it needs are given up, and the solver is asked again.
+//! Invariant: a no that needs one of them is not trusted; the ones that it needs are given up, and the solver is asked again.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::decide::{DecideStats, Side};

@@ -1,7 +1,7 @@
 //! The back ends `z3/…`: the question as a formula, each in its own theory.
 //!
 //! Every constraint is demanded by a Boolean of its own, so that Z3 names the ones that fail together. What Z3 answers is not
-//! believed: choices are sorted topologically, and a core is put to a solver of its own.
+//! trusted: choices are sorted topologically, and a core is put to a solver of its own.
 
 mod asi;
 mod difference;

@@ -233,7 +233,7 @@ impl<'a> Z3Session<'a> {
                 }
                 reason
             });
-            // SAFETY: the demands are alive, and nobody else uses this context but to interrupt it.
+            // SAFETY: the demands are alive, and this context is used elsewhere only to interrupt it.
             let answer = unsafe {
                 (self.z3().solver_check_assumptions)(
                     self.raw(),

@@ -48,7 +48,7 @@ pub enum AdyaError {
         /// The reader.
         txn: String,
     },
-    /// A version order names a value that nobody wrote.
+    /// A version order names a value that was never written.
     #[error("the version order of key {key} names value {value}, which no transaction wrote")]
     UnknownVersion {
         /// The key.

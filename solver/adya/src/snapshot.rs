@@ -18,7 +18,7 @@ pub(crate) struct Snapshots<'a> {
     least_after: Vec<i64>,
 }
 
-/// A snapshot that can be asked, and by whom: what its transaction commits itself is not in it.
+/// A snapshot that can be asked, with its transaction: what its transaction commits itself is not in it.
 pub(crate) struct View<'a> {
     pub(crate) reader: TxnId,
     pub(crate) shown: Shown<'a>,

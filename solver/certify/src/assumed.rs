@@ -148,7 +148,7 @@ pub(super) fn check_keys(
     Ok(())
 }
 
-/// Whether whoever is later by an assumption found no older version.
+/// Whether the later transaction of an assumption found no older version.
 fn keeps(history: &History, by: KeyAssumption, visits: &[(TxnId, Vec<usize>)]) -> bool {
     let is_sorted = |places: &[usize]| match by {
         KeyAssumption::WritesFollowReads => places.iter().all(|it| places.last() >= Some(it)),

@@ -240,7 +240,7 @@ pub fn stuck(
     wrong("the operation is none of that key, or never ended")
 }
 
-/// The operations on a key. One of unknown end that only reads, or writes what nobody reads, can be left out.
+/// The operations on a key. One of unknown end that only reads, or writes what is never read, can be left out.
 fn calls(history: &History, demand: RegisterOptions, key: KeyId) -> Vec<Call> {
     let touching = |&txn: &TxnId| {
         let is_aborted = history.status(txn) == Status::Aborted;

@@ -14,7 +14,7 @@ use super::conditions::{Conditions, Look, look};
 use super::rows::{Sight, is_hidden, is_nothing, sight};
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
-/// A version of a key: who installed it, or nobody.
+/// A version of a key: the transaction that installed it, or none.
 pub type Version = Option<TxnId>;
 
 const NOBODY: u32 = u32::MAX;
@@ -23,7 +23,7 @@ const NOBODY: u32 = u32::MAX;
 pub struct Meaning<'h> {
     history: &'h History,
     traces: Traces,
-    /// What is assumed of whom a transaction read a key from.
+    /// The assumed writer that a transaction read a key from.
     pub(super) assumed: RefCell<FxHashMap<(TxnId, KeyId), Version>>,
     /// The same of single operations.
     pub(super) assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
@@ -242,7 +242,7 @@ impl<'h> Meaning<'h> {
         }
     }
 
-    /// Who wrote the end of a list, as `reader` sees it; nobody where it is empty.
+    /// The writer of the end of a list, as `reader` sees it; none where it is empty.
     pub(super) fn end_of_list(&self, reader: TxnId, list: &[ValueId]) -> Option<Version> {
         match list.last() {
             None => Some(None),

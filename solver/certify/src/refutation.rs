@@ -111,7 +111,7 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// Checks that a transaction can have read a key from nobody but those that have a case.
+    /// Checks that a transaction can have read a key only from those that have a case.
     fn check_choice(
         &self,
         (reader, op, key): (TxnId, Option<usize>, KeyId),
@@ -189,7 +189,7 @@ impl<'h> Checker<'h> {
         Ok(())
     }
 
-    /// Assumes whom a transaction read a key from, or takes that back.
+    /// Assumes the writer that a transaction read a key from, or takes that back.
     fn assume(&mut self, source: ReadSource, is_taken_back: bool) {
         let ReadSource {
             reader,
@@ -446,7 +446,7 @@ impl<'h> Checker<'h> {
             Fact::Initial => {
                 before.is_none() || roots.0 == Some(None) && !families.is_from(before, newer)
             }
-            // Whoever read a version commits after its writer, and so does whoever read what that one wrote. If neither came from
+            // A reader of a version commits after its writer, and so does a reader of what that one wrote. If neither came from
             // the other in one family, both continue one version. Then each is directly after it and the other further
             // behind: a contradiction that either order shows.
             Fact::Run => {

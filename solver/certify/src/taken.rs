@@ -6,7 +6,7 @@ use super::rows::sight;
 use kingsnake_history::model::{KeyId, Predicate, TxnId};
 
 impl Meaning<'_> {
-    /// Assumes whom a transaction read a key from; `None` takes that back. Returns what was assumed before.
+    /// Assumes the writer that a transaction read a key from; `None` takes that back. Returns what was assumed before.
     pub fn assume(&self, reader: TxnId, key: KeyId, source: Option<Version>) -> Option<Version> {
         let mut assumed = self.assumed.borrow_mut();
         match source {
@@ -15,7 +15,7 @@ impl Meaning<'_> {
         }
     }
 
-    /// Assumes whom one operation of a transaction read a key from; `None` takes that back.
+    /// Assumes the writer that one operation of a transaction read a key from; `None` takes that back.
     pub fn assume_read(&self, read: (TxnId, usize, KeyId), source: Option<Version>) {
         let mut assumed = self.assumed_reads.borrow_mut();
         match source {
@@ -24,12 +24,12 @@ impl Meaning<'_> {
         };
     }
 
-    /// What is assumed of whom one operation read a key from.
+    /// The assumed writer that one operation read a key from.
     pub fn assumed_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
         self.assumed_reads.borrow().get(&read).copied()
     }
 
-    /// What is assumed of whom one operation read a key from, or all reads of its transaction.
+    /// The assumed writer that one operation read a key from, or all reads of its transaction.
     pub(super) fn taken_read(&self, read: (TxnId, usize, KeyId)) -> Option<Version> {
         let assumed = self.assumed_read(read);
         assumed.or_else(|| self.assumed.borrow().get(&(read.0, read.2)).copied())

@@ -1,6 +1,6 @@
 //! How long and how large a check may become, and the word for having stopped.
 //!
-//! Work polls the budget; somebody else watches the process. Time is read by [`Budget::check`] itself. The interrupt flag and the
+//! Work polls the budget; another thread watches the process. Time is read by [`Budget::check`] itself. The interrupt flag and the
 //! verdict on memory are raised from outside ([`Budget::exhaust`]), so that polling stays cheap.
 
 use std::fmt;
@@ -131,7 +131,7 @@ impl Budget {
     }
 
     /// Refuses to allocate structures over this many bytes. Who watches the process calls [`Budget::exhaust`] where it grows
-    /// over them all the same.
+    /// over them even so.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);

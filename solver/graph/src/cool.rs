@@ -177,7 +177,7 @@ pub trait Cooler: Send {
     ) -> Result<Cooled, DeviceError>;
 }
 
-/// Makes a cooler for whoever anneals.
+/// Makes a cooler for annealing.
 #[derive(Clone)]
 pub struct CoolerSource(Arc<dyn Fn() -> Box<dyn Cooler> + Send + Sync>);
 

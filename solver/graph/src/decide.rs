@@ -158,7 +158,7 @@ pub struct DecideStats {
     pub moves: u64,
     /// The device that took part in a local search, and what it took.
     pub device: Box<DeviceStats>,
-    /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where nobody tells.
+    /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where it is not known.
     pub memory: Option<u64>,
     /// How often assumed sides turned out not to go together, and those to blame were given up.
     pub rejects: u64,

@@ -1,6 +1,6 @@
 //! An edge, with the reason why it is there.
 
-/// Why one node comes before another. What the numbers stand for is the business of whoever stated the problem.
+/// Why one node comes before another. The caller that stated the problem knows what the numbers stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The problem states it.

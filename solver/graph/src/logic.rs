@@ -56,7 +56,7 @@ impl Logic {
         self.n_variables - 1
     }
 
-    /// A choice of at least one of so many candidates: a new variable each. Returns the first; the others follow.
+    /// A choice of at least one of `n` candidates: a new variable each. Returns the first; the others follow.
     pub fn choice(&mut self, n_candidates: usize) -> u32 {
         let first = self.n_variables;
         self.n_variables += n_candidates as u32;

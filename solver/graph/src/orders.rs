@@ -41,7 +41,7 @@ pub struct RunOf<R> {
     pub commit: u32,
     /// Where the writer of the newest commits.
     pub last_commit: u32,
-    /// Whether nothing but being a single version that nobody reads makes it a constraint.
+    /// Whether nothing but being a single version without readers makes it a constraint.
     pub is_free: bool,
     /// The nodes at which the newest version is read.
     pub readers: R,
@@ -116,7 +116,7 @@ impl Orders {
         self.ends.push(self.runs.len() as u32);
     }
 
-    /// The same runs as if nobody had read their newest versions: their orders have ww edges alone.
+    /// The same runs as if their newest versions had no readers: their orders have ww edges alone.
     #[must_use]
     pub fn without_readers(&self) -> Orders {
         let mut bare = Orders::default();

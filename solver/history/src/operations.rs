@@ -129,7 +129,7 @@ impl Operation {
         self.status == Status::Aborted
     }
 
-    /// Where it ended; later than all events if nobody knows.
+    /// Where it ended; later than all events if it is not known.
     pub fn end_place(&self) -> usize {
         self.completed
             .filter(|_| self.status != Status::Unknown)

@@ -163,7 +163,7 @@ pub enum LocalAnomaly {
     IncompatibleOrder,
     /// The version order that came with the history lists the value of an aborted transaction.
     AbortedVersion,
-    /// A range query did not return a key that nobody had removed.
+    /// A range query did not return a key that was never removed.
     MissingRow,
     /// The version order that came with the history scatters the appends of one transaction to a list, or reverses them.
     ScatteredAppends,

@@ -240,7 +240,7 @@ impl Checker {
     /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
     /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
     /// let verdict = Checker::new().own_backend(Modest).check(&history)?;
-    /// // Pruning found the cycle, so nobody was asked.
+    /// // Pruning found the cycle, so no back end was asked.
     /// assert_eq!(verdict.holds(), Some(false));
     /// # Ok(())
     /// # }

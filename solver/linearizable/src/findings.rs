@@ -1,4 +1,4 @@
-//! Reads that cannot have happened in any order: of values that nobody left, and against the transaction's own operations.
+//! Reads that cannot have happened in any order: of values that no operation left, and against the transaction's own operations.
 
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};
@@ -73,7 +73,7 @@ pub(crate) fn unwritten_reads(history: &History, key: &Key<'_>) -> Option<Vec<Fi
     (!findings.is_empty()).then_some(findings)
 }
 
-/// What is wrong with the first read of an operation, whose value nobody else left.
+/// What is wrong with the first read of an operation, whose value no other operation left.
 pub(crate) fn unwritten(history: &History, key: KeyId, txn: TxnId) -> Option<Finding> {
     let mut ops = history.ops(txn).iter().enumerate();
     let (op, value) = ops.find_map(|(at, &op)| match op {

@@ -16,7 +16,7 @@ pub(crate) struct Operation {
     pub(crate) txn: TxnId,
     /// What it read, as a number among the values of its key; [`NONE`] if it read nothing.
     pub(crate) read: u32,
-    /// Another state that shows the same: somebody may have written a value that is a name of the initial state.
+    /// Another state that shows the same: an operation may have written a value that is a name of the initial state.
     pub(crate) read_too: u32,
     /// What it left.
     pub(crate) write: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Operation {
     pub(crate) begin: i64,
     /// And before this, if it did.
     pub(crate) end: i64,
-    /// Whether nobody knows if it took effect.
+    /// Whether it is not known if it took effect.
     pub(crate) is_unknown: bool,
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn decide<R: Rules>(key: &Key<'_>, budget: &Budget) -> (KeyOutcome, u
     (outcome, n_seen)
 }
 
-/// The operations that can matter: one of unknown end matters if somebody can see what it wrote.
+/// The operations that can matter: one of unknown end matters if another can see what it wrote.
 fn useful(key: &Key<'_>) -> Vec<Operation> {
     let mut is_wanted = vec![false; key.n_values];
     let mut has_refusals = false;

@@ -24,7 +24,7 @@ pub(crate) enum ZoneAnswer {
 /// Two or more operations, by their places, that fit no order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
-    /// Reads of values that nobody else left.
+    /// Reads of values that no other operation left.
     Unwritten(Vec<u32>),
     /// Two compare-and-sets replaced one version.
     DoubleSuccess(u32, u32),
@@ -138,7 +138,7 @@ fn observed<R: Rules>(ops: &[Operation], versions: &[Version]) -> Vec<bool> {
     counted
 }
 
-/// Fills in readers and takers; a read of nobody's value and two takers of one version are conflicts.
+/// Fills in readers and takers; a read of a value without a writer and two takers of one version are conflicts.
 fn link(key: &Key<'_>, counted: &[bool], versions: &mut [Version]) -> Option<Conflict> {
     let ops = key.ops;
     let mut unwritten = Vec::new();

@@ -127,7 +127,7 @@ struct PyVerdict {
     /// `satisfied`, `violated` or `unknown`.
     #[pyo3(get)]
     verdict: &'static str,
-    /// True, False, or None where nobody knows.
+    /// True, False, or None where it is not known.
     #[pyo3(get)]
     holds: Option<bool>,
     /// The anomaly's name, of a violated level.
@@ -136,7 +136,7 @@ struct PyVerdict {
     /// What happened, in plain words, of a violated level.
     #[pyo3(get)]
     story: Option<String>,
-    /// The certificate or the counterexample as text, for `verify`; None where nobody knows.
+    /// The certificate or the counterexample as text, for `verify`; None where there is none.
     #[pyo3(get)]
     evidence: Option<String>,
     words: String,

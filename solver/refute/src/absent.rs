@@ -1,7 +1,7 @@
 //! Gaps of range queries among the direct dependencies: places over the sorted keys that some transactions wrote, as a segment tree.
 //!
-//! A reader enters at the places whose intervals make up its gaps; the place of a single key leads to whoever overwrites its initial
-//! version. So a path that enters here is one rw step, and the key is that of the last place.
+//! A reader enters at the places whose intervals make up its gaps; the place of a single key leads to the writers that overwrite
+//! its initial version. So a path that enters here is one rw step, and the key is that of the last place.
 
 use rustc_hash::FxHashMap;
 

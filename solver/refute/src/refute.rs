@@ -42,7 +42,7 @@ const JUSTIFIED: usize = 2_000;
 pub enum NoProof {
     /// The budget ended.
     Stopped(StopReason),
-    /// There is nothing to prove, or the reason of some edge cannot be found again: a mistake of whoever said no.
+    /// There is nothing to prove, or the reason of some edge cannot be found again: a mistake of the back end that found no order.
     NotFound,
 }
 

@@ -373,7 +373,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// A split needs a writer on either side: otherwise one of its sides orders nobody.
+    /// A split needs a writer on either side: otherwise one of its sides orders nothing.
     fn note_split(
         &mut self,
         key: KeyId,

@@ -384,21 +384,21 @@ pub fn assume_transaction_order(history: &mut History, numbers: &[(TxnId, i64)])
     }
 }
 
-/// What values are that were read and that nobody wrote.
+/// What values are that were read and never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
     /// They existed before any transaction.
     Initial,
-    /// Somebody wrote each of them, of whom nothing else is known.
+    /// Each was written by a transaction of which nothing else is known.
     Unseen,
 }
 
-/// Why values that nobody wrote cannot be what they are said to be.
+/// Why values without a writer cannot be what they are taken for.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UnwrittenError {
     /// A key has one initial state.
     #[error(
-        "key {key}: {first} and {second} were both read and nobody wrote them, so not both can have been there initially; with \
+        "key {key}: {first} and {second} were both read and never written, so not both can have been there initially; with \
          --unwritten unseen each has a writer of its own"
     )]
     Several {
@@ -411,7 +411,7 @@ pub enum UnwrittenError {
     },
 }
 
-/// Says what values are that were read and that nobody wrote. Elements of lists are not asked.
+/// States what values are that were read and never written. Elements of lists are not asked.
 pub fn assume_unwritten(history: &mut History, meaning: Unwritten) -> Result<(), UnwrittenError> {
     let mut written: FxHashSet<ValueId> = FxHashSet::default();
     for txn in history.txns() {

@@ -15,7 +15,7 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
         )
     });
     let (other, other_did) =
-        there.unwrap_or_else(|| ("somebody".to_owned(), "wrote it".to_owned()));
+        there.unwrap_or_else(|| ("another transaction".to_owned(), "wrote it".to_owned()));
     let is_range = matches!(
         history.ops(finding.txn).get(finding.op),
         Some(Op::Range { .. })

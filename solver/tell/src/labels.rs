@@ -105,7 +105,7 @@ impl<'h> Labels<'h> {
         self.label(&self.sessions, token)
     }
 
-    /// A key; a number gets a `k` in front, so that nobody reads it as a value.
+    /// A key; a number gets a `k` in front, so that it does not look like a value.
     pub fn key(&self, key: KeyId) -> String {
         let token = self.history.key_token(key);
         let label = self.label(&self.keys, token);

@@ -114,7 +114,7 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
     }
 }
 
-/// What is so in every case: somebody missed a write, but who it was depends on the case.
+/// What holds in every case: a write was missed; the transaction that missed it depends on the case.
 fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
     let mut readers: Vec<TxnId> = Vec::new();
     for case in cases {

@@ -413,7 +413,9 @@ impl<'h> RecordedWords<'h> {
 
     fn finding(self, found: &Finding) -> String {
         let (txn, key) = (self.txn(found.txn), self.key(found.key));
-        let other = found.other.map_or("nobody".to_owned(), |it| self.txn(it.0));
+        let other = found
+            .other
+            .map_or("no transaction".to_owned(), |it| self.txn(it.0));
         match found.anomaly {
             LocalAnomaly::ThinAirRead => {
                 format!("{txn} read a value of {key} that was never written.")

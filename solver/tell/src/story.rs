@@ -251,7 +251,7 @@ fn only_missed(steps: &[Step]) -> Option<usize> {
 }
 
 pub(super) struct Teller<'h> {
-    /// Whether the level speaks of who saw whom, and not of one order: parallel snapshot isolation.
+    /// Whether the level is about which transaction saw which, and not about one order: parallel snapshot isolation.
     is_parallel: bool,
     pub(super) words: Words<'h>,
     lines: Vec<StoryLine>,

@@ -39,7 +39,7 @@ mutants! {
     UnknownAsPast { fn is_endless_past(&self) -> bool { true } }
 }
 
-/// Some of so many streams of these levels must tell a mutant from the truth.
+/// At least one stream of these levels must catch a mutant.
 fn expect_caught<R: WatchRules + Clone>(
     name: &str,
     rules: &R,

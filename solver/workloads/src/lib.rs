@@ -35,9 +35,9 @@ pub enum JepsenWorkload {
     SetFull,
     /// Writes and reads of groups of keys: no two reads may see two writes in opposite orders.
     LongFork,
-    /// Keys that are written in order: whoever sees a later one sees the earlier ones.
+    /// Keys that are written in order: a transaction that sees a later one sees the earlier ones.
     Sequential,
-    /// Inserts and reads of all: whoever sees one sees all that had been acknowledged before it began.
+    /// Inserts and reads of all: a read that sees one sees all that had been acknowledged before it began.
     Comments,
     /// The same, as the causal-reverse test has it.
     CausalReverse,
@@ -57,7 +57,7 @@ pub enum JepsenWorkload {
     OwnedMutex,
     /// Transactions of reads and appends to lists.
     ListAppend,
-    /// Transactions of reads and writes; reads of values that nobody wrote are ignored, as Elle ignores them.
+    /// Transactions of reads and writes; reads of values that were never written are ignored, as Elle ignores them.
     RwRegister,
 }
 
@@ -304,7 +304,7 @@ pub fn recognise(log: &[Operation]) -> Option<JepsenWorkload> {
     log.iter().any(reads_map).then_some(JepsenWorkload::Bank)
 }
 
-/// Additions that nobody read: the elements of a set are different, and a counter adds numbers.
+/// Additions that were never read: the elements of a set are different, and a counter adds numbers.
 fn recognise_adds(log: &[Operation]) -> Option<JepsenWorkload> {
     let adds = || log.iter().filter(|op| op.f == "add");
     if adds().all(|op| matches!(op.input, Value::Text(_))) {

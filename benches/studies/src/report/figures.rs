@@ -69,7 +69,7 @@ impl Artist<'_> {
                 times[at[series]].1.push(spread.median);
             }
         }
-        // An instance that pruning decides is nobody's; those that the best series was asked are all there are.
+        // Instances solved by pruning alone are not counted; those that the best series was asked are all.
         let asked = |at: usize| {
             let mut n = 0;
             for (combination, _) in combinations(self.shown) {

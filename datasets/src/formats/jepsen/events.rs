@@ -50,7 +50,7 @@ pub(super) enum Content {
     One(Token),
     /// A range of [`Part::items`]; of a predicate, the keys and the values that it returned, in turns.
     List(u32, u32),
-    /// A value that nobody wrote, which is to be ignored.
+    /// A value that was never written, which is to be ignored.
     Unwritten,
     /// What a compare-and-set expects, and what it sets.
     Pair(Token, Token),

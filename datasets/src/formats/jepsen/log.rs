@@ -141,7 +141,7 @@ impl OperationLog {
             _ => Status::Unknown,
         };
         let open = self.open.entry(event.process).or_default();
-        // Where nobody says who ran what, the oldest invocation that fits is meant.
+        // Where the process is not given, the oldest invocation that fits is meant.
         let fits = |&at: &usize| {
             let op = &self.operations[at];
             let same = event.value.as_ref().is_none_or(|value| *value == op.input);

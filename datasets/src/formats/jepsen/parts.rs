@@ -164,7 +164,7 @@ fn read_events(
 }
 
 impl Part {
-    /// Makes room for events of so many bytes, as these have taken so many: arrays of millions that grow are copied, and the
+    /// Makes room for this many bytes of events, judging by those so far: arrays of millions that grow are copied, and the
     /// system clears every page of each copy. Room that is not used costs nothing.
     fn reserve(&mut self, n_read: usize, n_left: usize) {
         let more = |length: usize| {

@@ -70,7 +70,7 @@ fn generated(name: &str, format: crate::Format, seed: u64) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// Forms that clients of Jepsen write; some only the general reader takes, some nobody does.
+/// Forms that clients of Jepsen write; some only the general reader takes, some neither does.
 const LINES: &[&str] = &[
     "{:type :invoke, :f :txn, :value [[:r 1 nil] [:append 2 3]], :process 0, :time 5, :index 0}",
     "{:type :ok :f :txn :value [[:r 1 [1 2]] [:append 2 3]] :process 0 :time 9 :index 1}",

@@ -79,7 +79,7 @@ struct Blocks<'a> {
 
 struct State {
     scanned: Vec<Option<Block>>,
-    /// The first block that nobody has begun to scan.
+    /// The first block whose scan has not begun.
     next: usize,
     /// The block that is wanted.
     wanted: usize,
@@ -163,7 +163,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// Scans the first block that nobody has begun, if it is near enough; tells whether there was one.
+    /// Scans the first block that is not begun, if it is near enough; returns whether there was one.
     fn scan_next(&self) -> bool {
         let mut state = self.state();
         let at = state.next;
@@ -178,7 +178,7 @@ impl Blocks<'_> {
         true
     }
 
-    /// A block; scans others while somebody else scans it.
+    /// A block; scans others while another thread scans it.
     fn wait_for(&self, at: usize) -> Block {
         loop {
             let mut state = self.state();

@@ -92,7 +92,7 @@ pub(super) fn cool(
         Ok(cooled) if cooled.points.len() == task.points.len() => Ok(Some(cooled)),
         Ok(_) => Err("the device returned no points".to_owned()),
         Err(DeviceError::Failed(why)) => Err(why),
-        // The budget ended; whoever asks it next will hear.
+        // The budget ended; the next poll finds it.
         Err(DeviceError::Stopped(_)) => Ok(None),
     }
 }

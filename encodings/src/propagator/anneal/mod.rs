@@ -60,7 +60,7 @@ const TRIAL: Patience = Patience {
     without_better: 6,
 };
 
-/// How much effort a line of so many nodes demands if it is hard.
+/// How much effort a line of this many nodes demands if it is hard.
 pub(crate) fn effort_by_size(n_nodes: usize) -> f64 {
     (n_nodes as f64 / 10_000.0).powf(1.4)
 }
@@ -75,7 +75,7 @@ pub(crate) struct Anneal<'a> {
     pub device: Option<Device<'a>>,
     /// Whether it cools one node after the other, for comparison.
     pub is_serial: bool,
-    /// Takes note of every sweep, where somebody measures.
+    /// Records every sweep, where it is measured.
     pub notes: Option<&'a mut Notes>,
 }
 

@@ -291,7 +291,7 @@ impl<'h> Reading<'h> {
             if expected.len() >= base.len() {
                 break;
             }
-            let writer = version.0.ok_or("a version of nobody")?;
+            let writer = version.0.ok_or("a version without a writer")?;
             if writer == txn {
                 return Err("it sees its own later appends".to_owned());
             }
@@ -306,7 +306,7 @@ impl<'h> Reading<'h> {
     }
 
     /// The key that a transaction found as it was before any transaction, without a row; `None` where it has written a delete without a
-    /// name itself, or nobody else names the key. An error where it is wrong by itself.
+    /// name itself, or no other one names the key. An error where it is wrong by itself.
     pub(crate) fn untouched(
         &self,
         txn: TxnId,

@@ -1,4 +1,4 @@
-//! Which transactions of unknown end count: those that somebody who counts has seen.
+//! Which transactions of unknown end count: those that a counted transaction has seen.
 
 use rustc_hash::FxHashMap;
 

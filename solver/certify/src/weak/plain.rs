@@ -50,7 +50,7 @@ pub trait ReplayRules: Copy + Sync {
         MAX_BETWEEN
     }
 
-    /// Whether somebody before a place of a session is in a past that ends there.
+    /// Whether a transaction before a place of a session is in a past that ends there.
     fn is_past(self, writer: u32, end: u32) -> bool {
         writer < end
     }

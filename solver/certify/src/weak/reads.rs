@@ -1,6 +1,6 @@
 //! The external reads of a transaction in program order, as the checkers of the weak levels see them.
 //!
-//! What a range query did not return stays a query, as long as the keys in question are absent for one reason: nobody deleted them
+//! What a range query did not return stays a query, as long as the keys in question are absent for one reason: they were never deleted
 //! and they were not there before. Other keys are *wary*: each is asked for, one by one.
 
 use std::cmp::Ordering;
@@ -32,7 +32,7 @@ pub(super) struct Absent<'h> {
 }
 
 impl Absent<'_> {
-    /// Whether the query says of a key that nobody had written it.
+    /// Whether the query says of a key that it had not been written.
     pub(super) fn tells(&self, wary: &Wary<'_>, key: KeyId) -> bool {
         covers(wary.history, self.query, key)
             && !self.except.contains(&key)
@@ -52,7 +52,7 @@ impl<'h> Wary<'h> {
         self.keys.within(query).collect()
     }
 
-    /// The keys that were there before any transaction, or that somebody deleted.
+    /// The keys that were there before any transaction, or that were deleted.
     pub(crate) fn of(meaning: &Meaning<'h>) -> Self {
         let history = meaning.history();
         let mut keys = SortedKeys::new(history);
@@ -341,7 +341,7 @@ impl<'h> Reading<'_, 'h> {
         Ok(())
     }
 
-    /// Takes the rows that an aggregate counted, where it is assumed of whom it read them.
+    /// Takes the rows that an aggregate counted, where their writers are assumed.
     fn aggregate(&mut self, keys: &[KeyId], (read, op): (usize, usize)) {
         for &key in keys.iter().filter(|&&key| self.own.last(key).is_none()) {
             if let Some(from) = self.meaning.taken_read((self.txn, read, key)) {

@@ -37,7 +37,7 @@ pub struct Task {
     pub pair_starts: Vec<u32>,
     /// The nodes where the newest versions are read, run by run.
     pub readers: Vec<u32>,
-    /// How many chains the CPU would need, for whoever compares costs.
+    /// How many chains the CPU would need, to compare costs.
     pub n_chains: usize,
 }
 

@@ -35,7 +35,7 @@ impl Clocks {
         4 * n_nodes as u64 * n_chains.next_multiple_of(LANES) as u64
     }
 
-    /// Clocks of a graph whose nodes the chains cover, but for those that nobody asks about.
+    /// Clocks of a graph whose nodes the chains cover, but for those that are never asked about.
     pub fn new(dag: &Dag, chains: &[Range<u32>]) -> Self {
         let mut clocks = Self::zero(dag.n_nodes(), chains, |nodes, node| node - nodes.start);
         clocks.update(dag);

@@ -10,7 +10,7 @@ use super::ids::{KeyId, TxnId, ValueId};
 pub enum CompareOutcome<V> {
     /// The key held what was expected, and was set.
     Applied,
-    /// It did not, and nobody said what it held.
+    /// It did not, and what it held is not known.
     Refused,
     /// It held this.
     Shown(V),

@@ -53,7 +53,7 @@ impl History {
         })
     }
 
-    /// The one whose version nobody read any more. Where there are times, only reads that began after both commits count, and of several
+    /// The one whose version was never read again. Where there are times, only reads that began after both commits count, and of several
     /// the last.
     fn unread_later(&self, pair: [TxnId; 2], readers: [&[TxnId]; 2]) -> Option<TxnId> {
         let [a, b] = pair.map(|txn| self.interval(txn).commit);

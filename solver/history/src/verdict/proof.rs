@@ -86,7 +86,7 @@ pub enum Visit<'p> {
     Case(Split),
     /// It ends.
     EndOfCase(Split),
-    /// A choice of whom a transaction read a key from; so many cases follow.
+    /// A choice of the writer that a transaction read a key from; this many cases follow.
     Choice(TxnId, Option<usize>, KeyId, &'p [(Option<TxnId>, Proof)]),
     /// An aggregate, by its transaction and its place among the predicates; the versions that are ruled out follow, like cases of a choice.
     Aggregate(TxnId, usize, &'p [(KeyId, Option<TxnId>, Proof)]),
@@ -213,7 +213,7 @@ impl Proof {
         })
     }
 
-    /// The choices of whom a transaction read a key from, the outer ones before the inner ones.
+    /// The choices of the writers that a transaction read keys from, the outer ones before the inner ones.
     pub fn choices(&self) -> impl Iterator<Item = (TxnId, KeyId)> {
         self.visits().filter_map(|visit| match visit {
             Visit::Choice(reader, _, key, _) => Some((reader, key)),
@@ -348,7 +348,7 @@ impl Proof {
         self.fold(of_cycle, Proof::split, of_choice, of_aggregate)
     }
 
-    /// Every key that the proof speaks of, once, in order.
+    /// Every key of the proof, once, in order.
     pub fn keys(&self) -> Vec<KeyId> {
         let of_steps = self.steps().filter_map(|step| step.reason.key());
         let mut keys: Vec<KeyId> = of_steps.collect();

@@ -35,7 +35,7 @@ struct Reader<'h> {
 }
 
 impl<'h> Search<'h> {
-    /// The sets of transactions that the next one can have read from; one is enough where nobody is at causal consistency.
+    /// The sets of transactions that the next one can have read from; one is enough where no transaction is at causal consistency.
     pub(super) fn source_sets(&mut self, next: usize, placed: Set) -> Vec<Set> {
         let Some(looks) = looks(self.history, self.txns[next]) else {
             return Vec::new();

@@ -57,7 +57,7 @@ pub fn small_parallel(seed: u64) -> History {
     .build()
 }
 
-/// Lets a transaction read a key from somebody else.
+/// Lets a transaction read a key from another writer.
 fn change_read(rng: &mut Rng, txns: &mut [DraftTxn], written: &[Vec<bool>]) {
     let txn = rng.below(txns.len());
     let n_ops = txns[txn].ops.len();

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 pub struct Shape {
     /// `combine`: read-modify-writes are merged into runs.
     pub combine: bool,
-    /// `unread`: two versions that nobody read need no order at SER, because any topological order settles them.
+    /// `unread`: two versions without readers need no order at SER, because any topological order settles them.
     pub unread: bool,
 }
 
@@ -56,7 +56,7 @@ pub fn construct_within(
     budget: &Budget,
 ) -> Result<Polygraph, StopReason> {
     let Shape { combine, unread } = shape.into();
-    // Of two writers of a key one happened before the other, whoever reads: that order is a path for others.
+    // Of two writers of a key one happened before the other, for every reader: that order is a path for others.
     let unread = unread && spec.model != Model::Psi;
     let n_txns = resolved.n_txns();
     let places = Places::of(history, &resolved, spec);
@@ -493,7 +493,7 @@ impl Polygraph {
         self.leave(key, &runs, true);
     }
 
-    /// Leaves runs to be ordered, unless any topological order does and nobody needs them. Whether they are left.
+    /// Leaves runs to be ordered, unless any topological order does and no rule needs them. Whether they are left.
     fn leave(&mut self, key: KeyId, runs: &[Run], is_needed: bool) -> bool {
         if runs.len() < 2 {
             return true;

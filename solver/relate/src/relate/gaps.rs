@@ -2,7 +2,7 @@
 //! few edges.
 //!
 //! The helpers form a segment tree: one stands for an interval of keys and leads to those of its two halves, that of a single key
-//! to whoever overwrites the key's initial version. A gap is the union of O(log n) such intervals. So a reader reaches exactly the
+//! to the writers that overwrite the key's initial version. A gap is the union of O(log n) such intervals. So a reader reaches exactly the
 //! writers that an rw edge for each key of its gaps would lead to. Helpers stand for no transaction, and no order is about them.
 
 use std::ops::Range;

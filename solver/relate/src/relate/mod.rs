@@ -43,10 +43,10 @@ pub struct Polygraph {
     /// What the reads of weak transactions say; the reasons of edges count them.
     sights: Vec<Commits>,
     n_helpers: usize,
-    /// Whether read-modify-writes are merged into runs, and whether two versions that nobody read need no order.
+    /// Whether read-modify-writes are merged into runs, and whether two versions without readers need no order.
     combine: bool,
     unread: bool,
-    /// Runs of keys with given orders that nobody has to order, unless a choice is about them.
+    /// Runs of keys with given orders that need no other order, unless a choice is about them.
     free_runs: FxHashMap<KeyId, Vec<runs::Run>>,
     /// Which transactions in doubt took effect.
     ends: ends::Ends,
@@ -75,7 +75,7 @@ impl Polygraph {
         &self.problem
     }
 
-    /// The graph, for whoever changes what is known or open in it.
+    /// The graph, to change what is known or open in it.
     pub fn problem_mut(&mut self) -> &mut Problem {
         &mut self.problem
     }

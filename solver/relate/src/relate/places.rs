@@ -43,7 +43,7 @@ impl Places {
             .collect();
         Places {
             model: spec.model,
-            // Asked of all transactions, aborted ones too, as whoever reads an order asks it.
+            // Asked of all transactions, aborted ones too, as the reader of an order asks it.
             width: 1 + u32::from(spec.has_begins(history)),
             each,
         }

@@ -2,8 +2,8 @@
 //!
 //! If read r' of t was of what w' wrote, read r of t sees r' (`rc`, `rc-so`: an earlier read or one of the same statement; `ra`, `cc`: any),
 //! and r returned key x as w wrote it, then w' commits before w if it writes x too: x[r', w'] ∧ x[r, w] → C(w') → C(w). Nobody commits
-//! before the initial state. The same holds of whoever wrote x earlier in the session, and no read may see a writer of what a range query
-//! of t found absent. What happened before t in longer ways (`cc`) is not said here.
+//! before the initial state. The same holds of a transaction that wrote x earlier in the session, and no read may see a writer of
+//! what a range query of t found absent. What happened before t in longer ways (`cc`) is not said here.
 
 use rustc_hash::FxHashMap;
 
@@ -28,7 +28,7 @@ pub struct SightRead<T> {
 pub struct Implied<T> {
     /// Who is seen.
     pub seen: Node,
-    /// Before whom it commits; [`NO_NODE`] is the initial state, which cannot be.
+    /// The one before which it commits; [`NO_NODE`] is the initial state, which cannot be.
     pub before: Node,
     /// The marks of the reads that this rests on.
     pub marks: [Option<T>; 2],

@@ -29,7 +29,7 @@ pub(super) struct Absences {
     /// The other keys that a range query may find absent, in the order of keys: for clients that do not see deleted rows, and for
     /// those that do.
     others: [Vec<KeyId>; 2],
-    /// The keys that were there before any transaction and that nobody deleted so that such a client would miss them.
+    /// The keys that were there before any transaction and were not deleted in a way that such a client would miss.
     there: [Vec<KeyId>; 2],
     /// The keys that a transaction whose end is unknown deleted, in the order of keys.
     unsure: Vec<KeyId>,
@@ -173,13 +173,13 @@ impl Absences {
         deletes.map(|it| (it.txn, it.is_named))
     }
 
-    /// The keys of a range that can be absent for other reasons than that nobody wrote them yet, in their order.
+    /// The keys of a range that can be absent for other reasons than that they were not written yet, in their order.
     pub(super) fn others(&self, history: &History, query: RangeQuery<'_>) -> &[KeyId] {
         let others = &self.others[usize::from(query.shows_deleted)];
         &others[between(others, history, query.span)]
     }
 
-    /// The keys of a range that nobody can have found absent, in their order.
+    /// The keys of a range that no query can have found absent, in their order.
     pub(super) fn there(&self, history: &History, query: RangeQuery<'_>) -> &[KeyId] {
         let there = &self.there[usize::from(query.shows_deleted)];
         &there[between(there, history, query.span)]

@@ -20,7 +20,7 @@ pub(super) struct Aggregates {
     of_query: FxHashMap<u32, Vec<(KeyId, Vec<VersionId>)>>,
     /// The row of each key before any transaction.
     initial: FxHashMap<KeyId, ValueId>,
-    /// What transactions of unknown end that nobody observed left in each key.
+    /// What transactions of unknown end that were not observed left in each key.
     unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
 

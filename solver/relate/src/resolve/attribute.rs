@@ -2,7 +2,7 @@
 //!
 //! Only a transaction's last write of a key can be read by others, and only if the transaction took effect. So a value
 //! has *candidates*: the transactions, not aborted, whose last write of the key it is. Two candidates are ambiguous
-//! only if somebody reads the value.
+//! only if the value is read.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -1,7 +1,7 @@
 //! Gaps: keys that range queries spanned and did not return, as intervals of sorted keys, however many keys they hold.
 //!
-//! Only a key that is absent for one reason, whoever reads, can be in a gap: it was not there before any transaction, and nobody
-//! deleted it. So whoever has it in a gap read its initial version. Keys that the reader touches otherwise are no part of its
+//! Only a key that is absent for one reason, for every reader, can be in a gap: it was not there before any transaction, and was never
+//! deleted it. So a transaction that has it in a gap read its initial version. Keys that the reader touches otherwise are no part of its
 //! gaps, but reads like any other.
 
 use std::collections::BTreeSet;

@@ -49,7 +49,7 @@ fn version_of(walk: &Walk<'_>, writer: TxnId, key: crate::model::KeyId) -> Optio
     walk.numbering.of_writer(key, node as Node)
 }
 
-/// The versions that a version order names. Values that their writer overwrote itself are passed over: nobody may see them.
+/// The versions that a version order names. Values that their writer overwrote itself are passed over: they must not be read.
 fn listed_versions(
     walk: &mut Walk<'_>,
     order: &VersionOrder,
@@ -63,7 +63,7 @@ fn listed_versions(
             }
             ValueOrigin::Candidate => return Err(ambiguous(walk, order, value)),
             ValueOrigin::Intermediate => {}
-            // The initial state may head the list; anywhere else it would be a version that nobody installed.
+            // The initial state may head the list; anywhere else it would be a version without a writer.
             ValueOrigin::Aborted | ValueOrigin::Nobody
                 if at == 0 && walk.history.is_initial(value) => {}
             ValueOrigin::Aborted => aborted(walk, order, writer, value),

@@ -190,7 +190,7 @@ fn fits(walk: &Walk<'_>, reader: TxnId, key: KeyId, list: &[ValueId]) -> bool {
         && appends(walk.history, reader, key).all(|own| walk.lists.place(own) >= list.len() as u32)
 }
 
-/// Whether elements can follow the longest list: nobody has seen them, others appended them, and each transaction's are
+/// Whether elements can follow the longest list: no read has seen them, others appended them, and each transaction's are
 /// all there, in order, next to each other.
 fn continues(walk: &Walk<'_>, reader: TxnId, key: KeyId, mut items: &[ValueId]) -> bool {
     let writers = walk.writers;

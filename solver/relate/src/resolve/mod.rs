@@ -1,7 +1,7 @@
 //! Gives every read its writer, names the anomalies that need no cycle, and numbers the versions of every key.
 //!
 //! A transaction whose end is unknown counts as committed once a counted one observes it, and is dropped otherwise:
-//! removing what nobody observed leaves every explanation of the rest intact, so the verdict does not change.
+//! removing what was not observed leaves every explanation of the rest intact, so the verdict does not change.
 
 mod absence;
 mod aggregates;
@@ -153,12 +153,12 @@ impl Resolved {
         &self.reads
     }
 
-    /// Transactions of unknown end that somebody observed.
+    /// Transactions of unknown end that were observed.
     pub fn n_unknown_counted(&self) -> usize {
         self.n_unknown_counted
     }
 
-    /// Transactions of unknown end that nobody observed.
+    /// Transactions of unknown end that were not observed.
     pub fn n_unknown_dropped(&self) -> usize {
         self.n_unknown_dropped
     }

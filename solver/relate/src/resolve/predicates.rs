@@ -29,7 +29,7 @@ pub(super) struct Matching {
     has_causal: bool,
     /// The table of each key.
     table_of: Vec<Option<u32>>,
-    /// What transactions of unknown end that nobody observed left in each key.
+    /// What transactions of unknown end that were not observed left in each key.
     pub(super) unsure: FxHashMap<KeyId, Vec<(TxnId, ValueId)>>,
 }
 

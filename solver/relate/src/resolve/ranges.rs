@@ -52,7 +52,7 @@ impl Walk<'_> {
     }
 
     /// Keeps a query for the deleted rows that it did not return, if that was asked for; those that the transaction touches
-    /// elsewhere need reads all the same.
+    /// elsewhere need reads too.
     fn touched_deleted(&mut self, node: Node, at: usize, range: RangeId) -> Vec<KeyId> {
         if !self.keep_queries {
             return Vec::new();

@@ -36,7 +36,7 @@ pub(super) enum Keep {
     Queries,
     /// The first of each key, and all in program order.
     All,
-    /// All in program order; nobody asks a version for its readers.
+    /// All in program order; no rule asks a version for its readers.
     Program,
 }
 
@@ -171,7 +171,7 @@ pub(super) struct Walk<'h> {
     keep: Keep,
     /// Whether all external reads are kept, in program order.
     pub(super) keep_reads: bool,
-    /// Whether a transaction's first reads are forgotten after it: nobody asks a version for its readers.
+    /// Whether a transaction's first reads are forgotten after it: no rule asks a version for its readers.
     forgets_first: bool,
     /// Whether deleted rows that queries did not return stay queries.
     pub(super) keep_queries: bool,

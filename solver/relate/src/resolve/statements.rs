@@ -1,7 +1,7 @@
 //! A history where statements are transactions of their own: each reads at one moment, and a last one has all writes.
 //!
-//! An order of these parts in which every statement reads the newest versions explains the history at read committed, so whoever looks for
-//! such an order may look for one of the kind that databases give.
+//! An order of these parts in which every statement reads the newest versions explains the history at read committed, so a search
+//! that looks for such an order may look for one of the kind that databases give.
 
 use std::ops::Range;
 use std::sync::Arc;

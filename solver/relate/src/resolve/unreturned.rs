@@ -1,4 +1,4 @@
-//! Rows that range queries did not return and that somebody deleted: kept as queries, however many such rows there are.
+//! Rows that range queries did not return and that were deleted: kept as queries, however many such rows there are.
 //!
 //! A key that was deleted can be absent for several reasons, so it is in no gap. To say of each query and each such key which version
 //! was read would take their product. An order of the transactions tells what every query returns, so the search begins without

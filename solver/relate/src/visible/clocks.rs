@@ -1,7 +1,7 @@
 //! Causal consistency by vector clocks over few sessions: of each session, the last writer of the key that happened before the reader
 //! and not before the writer that was read from.
 //!
-//! Most reads miss nobody, which one look at an order of the transactions shows: whoever is missing stands in it after the first that did
+//! Most reads miss no writer, which one look at an order of the transactions shows: a missed one stands in it after the first that did
 //! not happen before the writer, and before the reader. The writers of the key that stand there are compared with two clocks; where they
 //! are many, each session is looked up.
 
@@ -93,7 +93,7 @@ impl<const N: usize> Clocks<N> {
         }))
     }
 
-    /// What the reads of some transactions see; `None` if one returned the initial state all the same.
+    /// What the reads of some transactions see; `None` if one returned the initial state even so.
     fn seen(
         &self,
         plain: &Plain<'_, impl QuickRules>,

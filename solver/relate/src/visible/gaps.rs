@@ -1,6 +1,6 @@
 //! Gaps of range queries at the weak levels: a read that found a key absent must not have seen a writer of the key, because nothing
 //! comes before the initial state. One such writer is a counterexample by itself, so nothing is listed: each level asks, for the
-//! intervals of a reader, whether somebody that it saw wrote into them.
+//! intervals of a reader, whether a transaction that it saw wrote into them.
 
 use std::collections::BTreeMap;
 

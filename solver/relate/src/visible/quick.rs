@@ -290,7 +290,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         self.rules.first_seeing(first)
     }
 
-    /// Adds what the reads of a transaction see; false if one returned the initial state all the same.
+    /// Adds what the reads of a transaction see; false if one returned the initial state even so.
     fn seen_by_short(&self, reads: Range<usize>, is_ra: bool, pairs: &mut Vec<Pair>) -> bool {
         let (writers, keys) = (&self.writer[reads.clone()], &self.key[reads.clone()]);
         let bit = |key: KeyId| 1_u64 << (key.0 & 63);
