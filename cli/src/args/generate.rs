@@ -103,9 +103,6 @@ pub struct GenerateArgs {
     /// Shapes of mini-transactions for `mini`: those that repeat no operation, MTC's, or all 20 [default: two-key].
     #[arg(long, value_parser = shapes())]
     pub shapes: Option<Shapes>,
-    /// Options of `lwt`.
-    #[command(flatten)]
-    pub lwt: LwtArgs,
     /// Share of commits that roll back at random, from 0 to 0.99.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub rollbacks: f64,
@@ -115,6 +112,9 @@ pub struct GenerateArgs {
     /// The seed: the same seed gives the same history, byte for byte.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Options of `lwt`.
+    #[command(flatten)]
+    pub lwt: LwtArgs,
     /// Limits.
     #[command(flatten)]
     pub bounds: BoundArgs,
@@ -154,7 +154,7 @@ fn shapes() -> impl TypedValueParser<Value = Shapes> {
 fn workloads() -> String {
     let mut text = "Workloads:\n".to_owned();
     for entry in kingsnake_datasets::workloads::WORKLOADS {
-        let _ = write!(text, "  {:<16} {}", entry.name, entry.about);
+        let _ = write!(text, "  {:<20} {}", entry.name, entry.about);
         if entry.n_keys > 0 {
             let _ = write!(text, " ({} keys)", entry.n_keys);
         }
@@ -162,7 +162,7 @@ fn workloads() -> String {
     }
     let _ = writeln!(
         text,
-        "  {:<16} concurrent compare-and-sets of registers, for --level linearizable",
+        "  {:<20} concurrent compare-and-sets of registers, for --level linearizable",
         "lwt"
     );
     text.push_str(

@@ -95,7 +95,7 @@ pub struct TechniqueArgs {
     #[arg(long, value_name = "WHICH")]
     pub heuristic: Option<HeuristicArg>,
     /// Source of the first guess for a constraint (cadical/propagator).
-    #[arg(long, value_name = "WHENCE")]
+    #[arg(long, value_name = "SOURCE")]
     pub phase: Option<PhaseArg>,
     /// Which constraint to decide next (cadical/propagator).
     #[arg(long, value_name = "WHICH")]
