@@ -233,7 +233,7 @@ impl Plan {
             (
                 "threads",
                 self.threads
-                    .map_or("one a core".to_owned(), |it| it.to_string()),
+                    .map_or("one per core".to_owned(), |it| it.to_string()),
             ),
         ]);
         rows

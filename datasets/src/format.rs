@@ -14,7 +14,7 @@ pub enum Format {
     CobraValues,
     /// dbcop's bincode.
     Dbcop,
-    /// One operation a line, as `PolySI`, Plume and `IsoVista` write it.
+    /// One operation per line, as `PolySI`, Plume and `IsoVista` write it.
     Text,
     /// AWDIT's text.
     Awdit,

@@ -282,7 +282,7 @@ fn by_text(mut cursor: Cursor<'_>) -> Option<Format> {
     }
 }
 
-/// JSON Lines: ours, Viper's and Jepsen's are told apart by the names in the first object.
+/// JSON Lines: ours, Viper's and Jepsen's are recognised by the names in the first object.
 fn by_first_object(mut cursor: Cursor<'_>) -> Option<Format> {
     let mut format = None;
     let mut first = true;

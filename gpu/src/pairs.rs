@@ -143,7 +143,7 @@ impl Pairs {
             .min(self.edges.room / 2)
     }
 
-    /// Whether a workgroup a run reads less than a thread a pair.
+    /// Whether one workgroup per run reads less than one thread per pair.
     fn is_by_rows(&self, cut: &Cut) -> bool {
         match self.judge {
             Judge::Auto => cost::rows_pay(&self.task, self.tests[0], self.n_open, cut),

@@ -17,7 +17,7 @@ use kingsnake_solver::verdict::Verdict;
 use kingsnake_tell as tell;
 use pessimist::Pessimist;
 
-/// A violation as it is told, and what was proved.
+/// A violation as it is printed, and what was proved.
 struct Told {
     words: String,
     proof: String,

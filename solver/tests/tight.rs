@@ -1,4 +1,4 @@
-//! How tight an order is said to be, against every order of small histories.
+//! The reported tightness of an order, against every order of small histories.
 
 use kingsnake_certify::order;
 use kingsnake_history::budget::Budget;

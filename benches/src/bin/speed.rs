@@ -247,7 +247,7 @@ fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)?;
     println!();
     println!(
-        "| transactions | operations each | file MB | Kingsnake s | × yardstick | peak MB | µs a transaction |"
+        "| transactions | operations each | file MB | Kingsnake s | × yardstick | peak MB | µs per transaction |"
     );
     println!("|---|---|---|---|---|---|---|");
     for (txns, ops, keys) in GROWTH {
@@ -274,7 +274,9 @@ fn growth(directory: &Path, runs: usize, program: &Path) -> Result<()> {
 
 fn snapshots(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     println!();
-    println!("| transactions | level | session order | Kingsnake s | peak MB | µs a transaction |");
+    println!(
+        "| transactions | level | session order | Kingsnake s | peak MB | µs per transaction |"
+    );
     println!("|---|---|---|---|---|---|");
     for txns in SNAPSHOTS {
         let history = directory.join(format!("{txns}.jsonl"));

@@ -7,7 +7,7 @@ use crate::error::Error;
 /// Where a text came from, for telling errors in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// The file's name, as it is told.
+    /// The file's name, as it is shown.
     pub name: &'a str,
     /// Its text.
     pub text: &'a str,

@@ -42,7 +42,7 @@ impl Runner<'_> {
         Ok(0)
     }
 
-    /// An array with a cell a line.
+    /// An array with one cell per line.
     fn as_json(&self) -> Result<String> {
         let done = done_in(self.directory)?;
         let mut lines = Vec::new();

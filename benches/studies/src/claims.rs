@@ -1,7 +1,7 @@
 //! A paper's numbers beside ours, and whether they agree.
 //!
 //! Times of different machines are compared only as "faster" or "slower". Ratios agree within a factor of 1.5; beyond it, they
-//! at least point in the same direction, or they do not. Nothing is said of sizes that the paper did not measure, nor of runs
+//! at least point in the same direction, or they do not. Nothing is concluded about sizes that the paper did not measure, nor of runs
 //! whose ranges overlap.
 
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ fn representative(spread: &Spread, stated: &Stated) -> f64 {
     }
 }
 
-/// Whether every run of one took longer than every run of the other. One run each has no range, so nothing can be told.
+/// Whether every run of one took longer than every run of the other. One run each has no range, so nothing follows.
 fn is_told_apart(one: &Spread, other: &Spread) -> bool {
     let enough = |it: &Spread| it.n > 1 || it.low.is_infinite();
     enough(one) && enough(other) && (one.high < other.low || other.high < one.low)

@@ -5,7 +5,7 @@
 //! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, HTML
 //! ```
 //!
-//! Cells that are no study (many histories, a hunt) run as a [`batch`]. Cells may run elsewhere: `rows.d/` takes their rows, one file a row, and `slurm` submits them to a cluster.
+//! Cells that are no study (many histories, a hunt) run as a [`batch`]. Cells may run elsewhere: `rows.d/` takes their rows, one file per row, and `slurm` submits them to a cluster.
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 

@@ -25,7 +25,7 @@ pub enum StudyEvent<'a> {
     End,
     /// Something that the user should know.
     Warning(&'a str),
-    /// A part of the answer, for stdout; `always` if it is said even to who wants little.
+    /// A part of the answer, for stdout; `always` if it is printed even with `--quiet`.
     Text {
         /// The text.
         text: &'a str,

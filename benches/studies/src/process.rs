@@ -1,6 +1,6 @@
 //! Runs one command in a process of its own, within a time and a memory limit, and measures how large it becomes.
 //!
-//! A child is told the same limits and nearly always answers `unknown` by itself; the watcher here is for those that do
+//! A child gets the same limits and nearly always answers `unknown` by itself; the watcher here is for those that do
 //! not. Invariant: no child outlives this process. It is on a leash: its stdin is a pipe that closes when this process
 //! ends, however it ends, and a child that was started with `--leash` ends then too.
 
@@ -22,7 +22,7 @@ const EVERY: Duration = Duration::from_millis(20);
 /// How far a child may go.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The wall time that it may take, as it was told.
+    /// The wall time that it may take, as it was given.
     pub timeout: Duration,
     /// The resident size that it may reach, in bytes, where the system tells it.
     pub memory: Option<u64>,
@@ -33,7 +33,7 @@ pub struct Limits {
 pub enum ChildEnding {
     /// By itself.
     Exited(ExitStatus),
-    /// Killed: it took longer than it was told.
+    /// Killed: it took longer than it may.
     Late,
     /// Killed: it became too large.
     Large,
@@ -148,7 +148,7 @@ fn watch(
     stop: &AtomicBool,
     ended: &mpsc::Receiver<()>,
 ) -> io::Result<(ChildEnding, Option<u64>)> {
-    // A child that was told a limit needs a moment to stop and to write its answer.
+    // A child with a limit needs a moment to stop and to write its answer.
     let grace = (limits.timeout / 10).clamp(Duration::from_secs(5), Duration::from_secs(30));
     let mut peak = None;
     loop {

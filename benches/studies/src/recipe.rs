@@ -1,7 +1,7 @@
 //! A study as its file says it: docs/ablation.md describes every field.
 //!
-//! Invariant: what can be wrong in the text alone is told here with its line; what needs the command line's rules
-//! (such as a switch that does not exist) is told by [`design`](crate::design).
+//! Invariant: what can be wrong in the text alone is reported here with its line; what needs the command line's rules
+//! (such as a switch that does not exist) is reported by [`design`](crate::design).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -79,7 +79,7 @@ pub struct Paper {
 pub struct StudyWorkload {
     /// As it is shown.
     pub name: Spanned<String>,
-    /// What `kingsnake generate` is told, but for the file and the seed.
+    /// The arguments of `kingsnake generate`, without the file and the seed.
     pub generate: Option<Words>,
     /// Or a file, seen from the study file.
     pub file: Option<Spanned<String>>,
@@ -203,7 +203,7 @@ pub struct Figure {
     pub kind: FigureKind,
     /// The axis that runs along the picture; for a cactus nothing.
     pub x: Option<Spanned<String>>,
-    /// The axis that is told apart by colour; nothing for phases, detection and making.
+    /// The axis that colours show; nothing for phases, detection and making.
     pub series: Option<Spanned<String>>,
     /// What is measured.
     #[serde(default)]

@@ -59,7 +59,7 @@ pub fn plain(words: Vec<Placed>) -> Vec<String> {
     words.into_iter().map(|(word, _)| word).collect()
 }
 
-/// What `kingsnake generate` is told.
+/// The arguments of `kingsnake generate`.
 pub fn generate_line(words: &[String], to: &str, seed: u32) -> Vec<String> {
     let mut line = vec!["generate".to_owned()];
     line.extend(words.iter().cloned());
@@ -84,7 +84,7 @@ pub fn is_instance(path: &Path) -> bool {
         .is_some_and(|it| it.eq_ignore_ascii_case("gnf"))
 }
 
-/// What `kingsnake solve` is told: of a check's words those that it has as well. An instance has no level and no order to try first.
+/// The arguments of `kingsnake solve`: those of a check that it has as well. An instance has no level and no order to try first.
 fn solve_line(words: &[String], instance: &str, seed: u32) -> Vec<String> {
     let mut line = vec!["solve".to_owned(), instance.to_owned()];
     let shared = ["--backend", "--timeout", "--memory-limit", "--threads"];
@@ -102,7 +102,7 @@ fn solve_line(words: &[String], instance: &str, seed: u32) -> Vec<String> {
     line
 }
 
-/// What `kingsnake check` is told.
+/// The arguments of `kingsnake check`.
 fn check_line(words: &[String], history: &str, seed: u32) -> Vec<String> {
     let mut line = vec!["check".to_owned(), history.to_owned()];
     line.extend(words.iter().cloned());

@@ -385,7 +385,7 @@ fn tally_words(tally: &Tally) -> String {
         let _ = write!(words, ", {} with an unknown end", grouped(tally.unknown));
     }
     let rate = (tally.committed as f64 / tally.time.as_secs_f64().max(1e-9)).round();
-    let _ = write!(words, ", {} committed a second", grouped(rate as u64));
+    let _ = write!(words, ", {} committed per second", grouped(rate as u64));
     words
 }
 

@@ -41,7 +41,7 @@ fn describe(words: &mut String, about: &About) {
     };
     let _ = writeln!(
         words,
-        "  buffers of {}, {} of them bound at once, {} threads and {} a workgroup, {subgroups}, {}",
+        "  buffers of {}, {} of them bound at once, {} threads and {} per workgroup, {subgroups}, {}",
         sized(about.max_buffer),
         sized(about.max_binding),
         about.max_threads,

@@ -1,4 +1,4 @@
-//! Our own JSON Lines: a header, then a transaction a line (docs/formats.md specifies it).
+//! Our own JSON Lines: a header, then one transaction per line (docs/formats.md specifies it).
 //!
 //! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
 
@@ -81,7 +81,7 @@ fn read_block(
             .begin(session, Token::Int(line.id), line.status)
             .is_err()
         {
-            // What is wrong with it is said in the words of the reader of lines.
+            // The reader of lines words what is wrong with it.
             read_line(cursor, builder, buffers)?;
             continue;
         }

@@ -1,4 +1,4 @@
-//! One operation a line, `r(key,value,session,txn)` or `w(key,value,session,txn)`: `PolySI`, Plume, `IsoVista`.
+//! One operation per line, `r(key,value,session,txn)` or `w(key,value,session,txn)`: `PolySI`, Plume, `IsoVista`.
 //!
 //! A session's transactions stand in the order of their first lines; lines of different transactions may interleave.
 //! Transaction -1 marks an aborted write. A key holds 0 before any transaction, unless the file says otherwise: where session 0

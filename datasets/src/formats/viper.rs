@@ -1,4 +1,4 @@
-//! Viper's JSON logs: a directory of `J<n>.log`, one session a file, one committed transaction a line.
+//! Viper's JSON logs: a directory of `J<n>.log`, one session per file, one committed transaction per line.
 //!
 //! `{"value":[["r",key,value,is_dead],["w",key,value,success],…]}`; `"isInitial":true` marks the initial transaction.
 //! Without one, the one value of a key that was read and never written is the initial value.

@@ -1,6 +1,6 @@
 //! One writer a file. Each first makes sure that its format can say all that bears on a verdict.
 //!
-//! What bears on none (names that a format does not keep) is told in notes; nothing is left out silently.
+//! What bears on none (names that a format does not keep) is reported in notes; nothing is left out silently.
 
 mod cobra;
 mod dbcop;

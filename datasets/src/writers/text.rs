@@ -1,4 +1,4 @@
-//! Writes `r(key,value,session,txn)` and `w(key,value,session,txn)`, an operation a line.
+//! Writes `r(key,value,session,txn)` and `w(key,value,session,txn)`, one operation per line.
 
 use std::io::{self, Write};
 

@@ -68,7 +68,7 @@ fn unfit(adapter: &wgpu::Adapter, limits: &wgpu::Limits) -> Option<String> {
     }
     for (what, has, needs) in [
         (
-            "threads a workgroup",
+            "threads per workgroup",
             limits.max_compute_invocations_per_workgroup,
             THREADS,
         ),
@@ -78,7 +78,7 @@ fn unfit(adapter: &wgpu::Adapter, limits: &wgpu::Limits) -> Option<String> {
             THREADS,
         ),
         (
-            "bytes a workgroup shares",
+            "bytes shared per workgroup",
             limits.max_compute_workgroup_storage_size,
             SHARED_BYTES,
         ),

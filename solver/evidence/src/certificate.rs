@@ -143,7 +143,7 @@ pub(crate) fn header(text: &str) -> Read<Header> {
         return Err(wrong("empty, so no certificate"));
     };
     let header: Header = serde_json::from_str(first)
-        .map_err(|why| wrong(format!("no certificate's header: {why}")).at(1))?;
+        .map_err(|why| wrong(format!("not the header of a certificate: {why}")).at(1))?;
     if header.kingsnake_certificate != VERSION {
         let version = header.kingsnake_certificate;
         let why = format!("certificate version {version}; this program reads version {VERSION}");

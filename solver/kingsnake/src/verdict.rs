@@ -1,4 +1,4 @@
-//! The three-valued verdict, and what can be said about a violation.
+//! The three-valued verdict, and what a violation gives.
 
 use std::fmt;
 

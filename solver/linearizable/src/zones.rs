@@ -244,7 +244,7 @@ fn runs<R: Rules>(
     versions: &[Version],
     chains: &Chains,
 ) -> Result<(Vec<Block>, usize), Conflict> {
-    // Readers are in the block of what they read; whether that is reached is told by its writer.
+    // Readers are in the block of what they read; whether that is reached follows from its writer.
     let ops = key.ops.iter().zip(counted);
     let n_readers = ops.filter(|(op, counts)| **counts && op.is_read()).count();
     let is_written = |value: &&u32| versions[**value as usize].writer != NONE;

@@ -230,7 +230,7 @@ impl<'a> Relations<'a> {
         Some(Step { from, to, reason })
     }
 
-    /// The lost update that is told first, if there is one.
+    /// The lost update that is printed first, if there is one.
     pub(super) fn first_lost_update(&self) -> Option<Vec<Step>> {
         let versions = self.polygraph.resolved().versions();
         let txn = |version| self.txn(versions.writer(version));

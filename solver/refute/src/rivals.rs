@@ -6,7 +6,7 @@ use crate::relate::Polygraph;
 use crate::resolve::VersionId;
 use crate::verdict::{Fact, Point, Step, StepReason};
 
-/// Two rivals in the order in which they are told: the one that was overwritten first, if that is known.
+/// Two rivals in the order in which they are printed: the one that was overwritten first, if that is known.
 pub(super) fn told(
     polygraph: &Polygraph,
     history: &History,
@@ -31,7 +31,7 @@ pub(super) fn told(
     }
 }
 
-/// A cycle as it is told: where it is a lost update that can be told either way, with the update first that was overwritten.
+/// A cycle as it is printed: where it is a lost update that can be printed either way, with the update first that was overwritten.
 pub(super) fn oriented(polygraph: &Polygraph, history: &History, steps: Vec<Step>) -> Vec<Step> {
     match rivals(polygraph, &steps) {
         Some(pair) if told(polygraph, history, pair) != pair => {

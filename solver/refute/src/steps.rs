@@ -56,7 +56,7 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// A cycle, turned as it is told.
+    /// A cycle, turned as it is printed.
     pub fn told(&self, steps: Vec<Step>) -> Vec<Step> {
         oriented(self.polygraph, self.history, steps)
     }

@@ -1,4 +1,4 @@
-//! Aggregates in words: what a transaction asked for, what it was told, and what the rows that it can have counted give.
+//! Aggregates in words: what a transaction asked for, what it got, and what the rows that it can have counted give.
 
 use kingsnake_history::model::{Act, Condition, KeyId, Predicate, Token, TxnId};
 
@@ -6,7 +6,7 @@ use crate::story::Teller;
 use crate::verdict::Proof;
 use crate::words::Words;
 
-/// Of more possible results only some are told.
+/// Of more possible results only some are printed.
 const LISTED: usize = 4;
 
 impl Words<'_> {

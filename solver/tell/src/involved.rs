@@ -12,7 +12,7 @@ use crate::level::Spec;
 use crate::model::{KeyId, TxnId};
 use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason, Visit};
 
-/// How many findings are told; the others are counted.
+/// How many findings are printed; the others are counted.
 pub(super) const TOLD: usize = 5;
 
 /// Of longer proofs the first steps are looked at.
@@ -21,7 +21,7 @@ const LONGEST_PROOF: usize = 2_000;
 /// Longer chains of read-modify-writes are counted, not listed.
 pub(super) const LISTED: usize = 4;
 
-/// The transactions that a counterexample is about, in the order in which they are told, and its keys, sorted.
+/// The transactions that a counterexample is about, in the order in which they are printed, and its keys, sorted.
 pub(super) fn involved(
     meaning: &Meaning<'_>,
     spec: Spec,

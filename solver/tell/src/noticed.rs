@@ -334,7 +334,7 @@ fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
     listed(words, &txns, "and")
 }
 
-/// Sorts transactions as they are told, each once.
+/// Sorts transactions as they are printed, each once.
 fn sort(words: &Words<'_>, txns: &mut Vec<TxnId>) {
     let history = words.meaning.history();
     txns.sort_by(|&one, &other| history.compare_txns(one, other));

@@ -19,7 +19,7 @@ use crate::model::{Act, History, KeyId, OrderSource, Status, TxnId};
 use crate::promise::Promise;
 use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stuck};
 
-/// Of longer cycles only the first and the last steps are told.
+/// Of longer cycles only the first and the last steps are printed.
 const LONGEST: usize = 60;
 /// What more transactions did is not told.
 const MOST_TXNS: usize = 200;

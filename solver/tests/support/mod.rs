@@ -4,7 +4,7 @@ pub mod literal;
 
 use kingsnake_solver::model::{History, HistoryBuilder, Status, Token};
 
-/// Reads `session: operations`, one transaction a line. Operations are `r KEY VALUE`, `w KEY VALUE`, `l KEY VALUE`
+/// Reads `session: operations`, one transaction per line. Operations are `r KEY VALUE`, `w KEY VALUE`, `l KEY VALUE`
 /// (append), `rl KEY VALUES`, separated by commas; then perhaps `aborted` or `unknown`, then perhaps `@ BEGIN COMMIT`.
 /// A line `order KEY VALUES` gives a version order. The initial value is 0.
 pub fn parse(text: &str) -> History {

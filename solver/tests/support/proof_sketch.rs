@@ -1,4 +1,4 @@
-//! A counterexample as plain lines: what was proved, apart from the words in which it is told.
+//! A counterexample as plain lines: what was proved, without the words.
 
 use std::fmt::Write;
 

@@ -31,7 +31,7 @@ pub fn write(directory: &Path, subjects: &[Subject]) -> Result<PathBuf> {
     let body = html! {
         header {
             h1 { "Annealing" }
-            p.subject { "Violated constraints over time, and moves a second, from the estimated order." }
+            p.subject { "Violated constraints over time, and moves per second, from the estimated order." }
             p.soft {
                 "Serial cools one node after the other on one thread and walks once. Coloured moves all nodes of a colour at once, on "
                 (rayon::current_num_threads()) " threads, and walks on each. Device cools on the device and walks as coloured does. \

@@ -44,7 +44,7 @@ impl Item {
 
 /// What a batch does with its cells.
 pub trait Batch: Sync {
-    /// The cells, in the order in which they are told.
+    /// The cells, in the order in which they are shown.
     fn items(&self) -> &[Item];
     /// Removes what killed cells left. Called by the process that holds the directory, before the first cell runs here and after the
     /// last one has come back from elsewhere.

@@ -119,7 +119,7 @@ fn draw(id: &str, degree: u32, rows: &[&ReachRow]) -> String {
     let figure = Lines {
         labels: FigureLabels {
             id,
-            title: &format!("Closure with {degree} edges a node"),
+            title: &format!("Closure with {degree} edges per node"),
             y: "Time",
             x: "nodes",
             measure: Measure::Seconds,

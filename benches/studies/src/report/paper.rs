@@ -23,7 +23,7 @@ pub fn section(study: &Study, shown: &SettledExperiment, points: &[Vec<&Row>]) -
                 table.rounds.claims {
                     caption {
                         "The paper's numbers beside ours. Times are of different machines; ratios agree within a factor of 1.5. \
-                         Nothing is said of sizes that the paper did not measure, nor of runs whose ranges overlap."
+                         Nothing is concluded about sizes that the paper did not measure, nor of runs whose ranges overlap."
                     }
                     thead { tr {
                         @for name in ["the paper says", "paper", "here", "finding"] { th scope="col" { (name) } }

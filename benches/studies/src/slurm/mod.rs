@@ -29,7 +29,7 @@ const SETTLING: Duration = Duration::from_secs(3);
 /// How long the queue may give no answer before that is an error.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How cells are packed, and what the scheduler is told besides.
+/// How cells are packed, and further options for the scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Slurm {
     /// Cells a task; as few as make at most 200 tasks unless given.
@@ -246,7 +246,7 @@ pub fn expect(limit: Option<u64>, option: &str) -> Result<()> {
     Queue::find().map(|_| ())
 }
 
-/// The memory limit, which the scheduler must be told; `option` gives it.
+/// The memory limit, which the scheduler needs; `option` gives it.
 pub fn memory(limit: Option<u64>, option: &str) -> Result<u64> {
     match limit {
         Some(limit) => Ok(limit),

@@ -170,7 +170,7 @@ fn offer(
 }
 
 /// How the rounds ended.
-#[allow(clippy::large_enum_variant)] // There is one a check.
+#[allow(clippy::large_enum_variant)] // There is one per check.
 enum End {
     Cyclic,
     Rest(Dag, Rest),

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::{History, KeyId, OrderSource, TxnId, ValueId, compare};
 
 impl History {
-    /// The order in which transactions are told: by begin, by commit, then by name.
+    /// The order in which transactions are listed: by begin, by commit, then by name.
     pub fn compare_txns(&self, one: TxnId, other: TxnId) -> Ordering {
         let times = |txn| {
             let interval = self.interval(txn);

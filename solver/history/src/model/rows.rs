@@ -1,4 +1,4 @@
-//! What a history tells of rows, predicates and stamps, and how a builder is told of them.
+//! What a history says of rows, predicates and stamps, and how a builder takes them.
 
 use super::build_error::BuildError;
 use super::builder::HistoryBuilder;

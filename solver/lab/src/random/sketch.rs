@@ -1,4 +1,4 @@
-//! A history on one line a transaction, for the message of a failed test.
+//! A history with one line per transaction, for the message of a failed test.
 
 use std::fmt::Write;
 

@@ -456,7 +456,7 @@ impl<'s> Simulation<'s> {
         if !self.small.version_orders || self.small.repeats > 0 {
             return;
         }
-        // Several deletes without a name cannot be told apart in an order.
+        // Several deletes without a name look the same in an order.
         let has_name = |value: i64| value > INITIAL || value < INITIAL && !self.draft.nameless;
         for (key, installed) in self.installed.iter().enumerate() {
             let values: Vec<i64> = installed

@@ -114,7 +114,7 @@ impl ChoiceRuns {
         }
     }
 
-    /// The rw edges of a candidate, but to versions for which nothing is to be said.
+    /// The rw edges of a candidate, but to versions that need none.
     fn add_rw(
         &self,
         polygraph: &mut Polygraph,

@@ -64,7 +64,7 @@ impl WrittenKeys {
     }
 }
 
-/// Lists what the reads of a weak transaction imply; they stand in program order, and at `ra` and `cc` there is one a key.
+/// Lists what the reads of a weak transaction imply; they stand in program order, and at `ra` and `cc` there is one per key.
 pub fn each_sight<T: Copy>(
     (resolved, written): (&Resolved, &WrittenKeys),
     (reader, model): (Node, Model),

@@ -433,7 +433,7 @@ impl Walk<'_> {
     }
 
     fn push_choice(&mut self, node: Node, at: usize, key: KeyId, candidates: Vec<VersionId>) {
-        // A plain read that contradicts it is told by what is left of the candidates, so it has no first candidates.
+        // A plain read that contradicts it shows in what is left of the candidates, so it has no first candidates.
         self.uncertain.push(Uncertain {
             reader: node,
             op: at as u32,
