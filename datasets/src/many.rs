@@ -140,7 +140,9 @@ impl Scan {
             return Ok(());
         }
         let name = file_name(&path);
-        if OURS.contains(&name.as_str()) {
+        // The faults of a collection; anywhere else the name may be that of a history.
+        let is_events = name == "events.jsonl" && path.with_file_name(OURS[0]).exists();
+        if is_events || OURS.contains(&name.as_str()) {
             self.others.push(path);
         } else if there.is_dir() {
             if is_one(&path, MAX_DEPTH) && !holds_logs(&path) {
