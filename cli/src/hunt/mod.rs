@@ -4,8 +4,10 @@
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
 pub mod cell;
+mod finding;
 mod page;
 pub mod recipe;
+mod scripts;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -25,8 +27,8 @@ use recipe::HuntRecipe;
 
 /// What a cell may take besides what its recipe allows: a server to start, histories to merge.
 const AROUND: Duration = Duration::from_secs(60);
-/// A cell collects, then checks at most twice.
-const PARTS: f64 = 3.0;
+/// A cell collects, then checks at most twice, and shrinks what it found.
+const PARTS: f64 = 5.0;
 
 /// Runs the cells that have no row yet, and writes the page. Exit status: 0 every promise was kept, 1 one was broken, 2 a
 /// cell failed, 3 stopped before the end.
@@ -39,6 +41,7 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
         cells,
         directory: &args.out,
         memory: args.memory,
+        shrinks: args.shrink,
     };
     let stop = interrupt::listen().context("cannot listen to signals")?;
     let ended = batch(&hunt, &hunt.options(args), &stop, &mut StudyBar::new(voice))?;
@@ -54,6 +57,8 @@ struct Hunt<'a> {
     items: Vec<Item>,
     directory: &'a Path,
     memory: Option<u64>,
+    /// Whether each finding is shrunk.
+    shrinks: bool,
 }
 
 impl Hunt<'_> {
@@ -62,6 +67,7 @@ impl Hunt<'_> {
         let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
         words.push(format!("--out={}", args.out.display()));
         words.extend(args.memory.map(|size| format!("--memory={size}")));
+        words.extend(args.shrink.then(|| "--shrink".to_owned()));
         BatchOptions {
             name: "hunt".to_owned(),
             directory: Some(args.out.clone()),
@@ -88,6 +94,12 @@ impl Hunt<'_> {
     fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
         let report = self.directory.join("report.html");
         put(&report, &page::page(&self.recipe.name, rows))?;
+        for row in rows {
+            let folder = row["folder"].as_str().unwrap_or("");
+            if let Some(page) = finding::page(row) {
+                put(&self.directory.join(folder).join(finding::FINDING), &page)?;
+            }
+        }
         let table = self.directory.join("README.md");
         put(&table, &page::table(&self.recipe.name, rows))?;
         ending(rows, self.cells.len(), &report, voice)
@@ -106,8 +118,13 @@ impl Batch for Hunt<'_> {
     fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
         let cell = self.cells.iter().find(|it| it.name() == item.name);
         let cell = cell.ok_or_else(|| "internal error: no such cell".to_owned())?;
-        cell.run(self.recipe, self.directory, self.memory, stop)
-            .map_err(|error| format!("{error:#}"))
+        cell.run(
+            self.recipe,
+            self.directory,
+            (self.memory, self.shrinks),
+            stop,
+        )
+        .map_err(|error| format!("{error:#}"))
     }
 
     fn lost(&self, item: &Item, reason: &str) -> Value {
