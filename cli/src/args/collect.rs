@@ -132,6 +132,13 @@ pub struct HuntArgs {
     /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
+    /// Aim at this level: rounds vary workload, keys, length, think time and faults towards what came close to a violation. The
+    /// number of rounds for each database and level is that of the file's seeds.
+    #[arg(long, value_name = "LEVEL")]
+    pub aim: Option<String>,
+    /// With --aim: draw each round alone, for comparison.
+    #[arg(long, requires = "aim")]
+    pub blind: bool,
     /// Shrink the history of each finding, as `kingsnake shrink` does, for as long as a check may take.
     #[arg(long)]
     pub shrink: bool,

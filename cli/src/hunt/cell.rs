@@ -26,16 +26,29 @@ const MOST_LETTERS: usize = 100;
 
 /// One collection and its check.
 pub struct HuntCell<'a> {
-    database: &'a HuntTarget,
-    isolation: &'a str,
-    workload: &'a str,
+    pub(super) database: &'a HuntTarget,
+    pub(super) isolation: &'a str,
+    pub(super) workload: &'a str,
     /// The level that a script's anomaly breaks, where it is a script.
-    script: Option<String>,
-    ops: Option<u32>,
-    fault: &'a str,
-    seed: u64,
+    pub(super) script: Option<String>,
+    pub(super) ops: Option<u32>,
+    pub(super) fault: &'a str,
+    pub(super) seed: u64,
     /// What is promised, as a level's name.
-    promise: Option<&'static str>,
+    pub(super) promise: Option<&'static str>,
+    /// What else a round of an aimed hunt varies.
+    pub(super) round: Option<AimedRound<'a>>,
+}
+
+/// What a round of an aimed hunt varies beside workload, length and fault.
+pub struct AimedRound<'a> {
+    pub(super) name: String,
+    /// The level that it is aimed at.
+    pub(super) level: &'a str,
+    pub(super) keys: Option<u32>,
+    pub(super) sessions: u16,
+    /// Microseconds between two operations.
+    pub(super) think: u32,
 }
 
 /// Every cell, in the order of the file.
@@ -79,7 +92,7 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
                                 recipe.seeds
                             );
                         }
-                        let seeds = 1..=recipe.seeds;
+                        let seeds = recipe.first_seed..recipe.first_seed.saturating_add(recipe.seeds);
                         cells.extend(seeds.map(|seed| HuntCell {
                             database,
                             isolation,
@@ -89,6 +102,7 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
                             fault,
                             seed,
                             promise,
+                            round: None,
                         }));
                     }
                 }
@@ -101,6 +115,9 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
 impl HuntCell<'_> {
     /// Its name, which no other cell has.
     pub fn name(&self) -> String {
+        if let Some(round) = &self.round {
+            return round.name.clone();
+        }
         let ops = self.ops.map_or(String::new(), |ops| format!("-{ops}"));
         let nodes = if self.database.nodes > 1 {
             format!("-{}", self.database.nodes)
@@ -124,7 +141,9 @@ impl HuntCell<'_> {
     /// Options that few hunts have, by name.
     fn choices(&self) -> Vec<(&'static str, String)> {
         let database = self.database;
-        let keys = database.keys.map(|keys| ("keys", keys.to_string()));
+        let round = self.round.as_ref();
+        let keys = round.map_or(database.keys, |it| it.keys);
+        let keys = keys.map(|keys| ("keys", keys.to_string()));
         let reads = database.reads.clone().map(|reads| ("reads", reads));
         let binary = database.binary.clone().map(|binary| ("binary", binary));
         [keys, reads, binary].into_iter().flatten().collect()
@@ -140,7 +159,11 @@ impl HuntCell<'_> {
         } else {
             add("--workload", self.workload.to_owned());
             add("--txns", recipe.txns.to_string());
-            add("--sessions", recipe.sessions.to_string());
+            let sessions = self.round.as_ref().map(|it| it.sessions);
+            add("--sessions", sessions.unwrap_or(recipe.sessions).to_string());
+        }
+        if let Some(round) = &self.round {
+            add("--think", (f64::from(round.think) / 1e6).to_string());
         }
         add("--seconds", recipe.seconds.to_string());
         add("--seed", self.seed.to_string());
@@ -177,6 +200,7 @@ impl HuntCell<'_> {
     /// The levels to check: those of the file, and what is promised.
     fn levels(&self) -> Vec<&str> {
         let mut levels: Vec<&str> = match self.script.as_deref() {
+            _ if self.round.is_some() => self.round.iter().map(|it| it.level).collect(),
             Some(breaks) if !breaks.is_empty() => vec![breaks],
             _ => self.database.check.iter().map(String::as_str).collect(),
         };

@@ -3,7 +3,10 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
+mod aim;
+mod aimed;
 pub mod cell;
+mod close;
 mod finding;
 mod page;
 pub mod recipe;
@@ -34,6 +37,9 @@ const PARTS: f64 = 5.0;
 /// cell failed, 3 stopped before the end.
 pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     let recipe = recipe::read(&args.file)?;
+    if let Some(level) = &args.aim {
+        return aimed::hunt(args, &recipe, level, voice);
+    }
     let cells = cell::cells(&recipe)?;
     let hunt = Hunt {
         items: cells.iter().map(|it| it.item(&recipe, &args.out)).collect(),
@@ -44,7 +50,7 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
         shrinks: args.shrink,
     };
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    let ended = batch(&hunt, &hunt.options(args), &stop, &mut StudyBar::new(voice))?;
+    let ended = batch(&hunt, &options(args, &recipe), &stop, &mut StudyBar::new(voice))?;
     match ended {
         BatchEnded::Status(status) => Ok(status),
         BatchEnded::Rows(rows) => hunt.report(&rows, voice),
@@ -61,49 +67,55 @@ struct Hunt<'a> {
     shrinks: bool,
 }
 
-impl Hunt<'_> {
-    fn options(&self, args: &HuntArgs) -> BatchOptions {
-        let recipe = self.recipe;
-        let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
-        words.push(format!("--out={}", args.out.display()));
-        words.extend(args.memory.map(|size| format!("--memory={size}")));
-        words.extend(args.shrink.then(|| "--shrink".to_owned()));
-        BatchOptions {
-            name: "hunt".to_owned(),
-            directory: Some(args.out.clone()),
-            identity: json!({
-                "hunt": recipe.name, "txns": recipe.txns, "sessions": recipe.sessions,
-                "seconds": recipe.seconds, "every": recipe.every,
-            }),
-            jobs: usize::from(args.cells.jobs),
-            mode: args.cells.mode(args.json),
-            restart: args.cells.restart,
-            words,
-            timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
-            memory: args.memory,
-            memory_option: "--memory",
-            processors: 1,
-        }
+/// How the cells of a hunt are run.
+fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
+    let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
+    words.push(format!("--out={}", args.out.display()));
+    words.extend(args.memory.map(|size| format!("--memory={size}")));
+    words.extend(args.shrink.then(|| "--shrink".to_owned()));
+    BatchOptions {
+        name: "hunt".to_owned(),
+        directory: Some(args.out.clone()),
+        identity: json!({
+            "hunt": recipe.name, "txns": recipe.txns, "sessions": recipe.sessions,
+            "seconds": recipe.seconds, "every": recipe.every,
+        }),
+        jobs: usize::from(args.cells.jobs),
+        mode: args.cells.mode(args.json),
+        restart: args.cells.restart,
+        words,
+        timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
+        memory: args.memory,
+        memory_option: "--memory",
+        processors: 1,
     }
+}
 
+impl Hunt<'_> {
     fn place(&self, row: &Value) -> usize {
         let found = self.items.iter().position(|it| row["cell"] == it.name);
         found.map_or(0, |at| at + 1)
     }
 
     fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
+        write_report(self.directory, &self.recipe.name, rows, "")?;
         let report = self.directory.join("report.html");
-        put(&report, &page::page(&self.recipe.name, rows))?;
-        for row in rows {
-            let folder = row["folder"].as_str().unwrap_or("");
-            if let Some(page) = finding::page(row) {
-                put(&self.directory.join(folder).join(finding::FINDING), &page)?;
-            }
-        }
-        let table = self.directory.join("README.md");
-        put(&table, &page::table(&self.recipe.name, rows))?;
         ending(rows, self.cells.len(), &report, voice)
     }
+}
+
+/// The page and the table of all rows, and a page of each finding; `before` stands before the table.
+fn write_report(directory: &Path, name: &str, rows: &[Value], before: &str) -> Result<()> {
+    put(&directory.join("report.html"), &page::page(name, rows))?;
+    for row in rows {
+        let folder = row["folder"].as_str().unwrap_or("");
+        if let Some(page) = finding::page(row) {
+            put(&directory.join(folder).join(finding::FINDING), &page)?;
+        }
+    }
+    let table = page::table(name, rows);
+    let table = table.replacen("\n\n", &format!("\n\n{before}"), 1);
+    put(&directory.join("README.md"), &table)
 }
 
 impl Batch for Hunt<'_> {

@@ -28,9 +28,12 @@ pub struct HuntRecipe {
     /// Seconds that a cell may collect, and seconds that its check may take.
     #[serde(default = "seconds")]
     pub seconds: f64,
-    /// How many seeds, counted from 1.
+    /// How many seeds.
     #[serde(default = "seeds")]
     pub seeds: u64,
+    /// The first of them.
+    #[serde(default = "first_seed")]
+    pub first_seed: u64,
     /// Seconds between two faults.
     #[serde(default = "every")]
     pub every: f64,
@@ -95,6 +98,9 @@ fn seconds() -> f64 {
 }
 fn seeds() -> u64 {
     3
+}
+fn first_seed() -> u64 {
+    1
 }
 fn every() -> f64 {
     0.5
