@@ -356,6 +356,7 @@ pub(crate) fn write_txn(
         Status::Aborted => write!(out, ",\"status\":\"aborted\"")?,
         Status::Unknown => write!(out, ",\"status\":\"unknown\"")?,
     }
+    let isolation = Value::from(meta.isolation.as_str());
     write!(out, ",\"isolation\":{isolation}")?;
     if let Some(node) = meta.node(txn.client) {
         write!(out, ",\"node\":{}", Value::from(node))?;
