@@ -17,7 +17,7 @@ use super::watch::WatchLevelArg;
 #[command(after_help = tables())]
 pub struct CollectArgs {
     /// The database; see the list below.
-    #[arg(value_name = "DATABASE", required_unless_present = "merge")]
+    #[arg(value_name = "DATABASE", required_unless_present_any = ["merge", "list_scripts"])]
     pub database: Option<String>,
     /// Merge the journals that a killed collector left in this directory.
     #[arg(long, value_name = "DIR", exclusive = true)]
@@ -50,6 +50,18 @@ pub struct CollectArgs {
     /// The workload: a name from the list below, or a file.
     #[arg(long, default_value = "mini", value_name = "WORKLOAD|FILE")]
     pub workload: String,
+    /// Run a script in place of a workload: the steps of some sessions in a given order. A name of --list-scripts, or a file.
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["workload", "keys", "ops", "sessions", "txns", "think", "retries", "watch"])]
+    pub script: Option<String>,
+    /// List the scripts that come with the program: the anomaly of each, and the weakest level that forbids it.
+    #[arg(long, exclusive = true)]
+    pub list_scripts: bool,
+    /// Run a user's own statements in place of a workload: a file of SQL, whose comments say what belongs together.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workload", "script", "keys", "ops", "watch"])]
+    pub sql: Option<String>,
+    /// Treat a step of a script as blocked when it takes longer than this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "0.2", value_parser = seconds)]
+    pub moment: Duration,
     /// Number of clients, each with its own connection.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub sessions: u16,
@@ -87,7 +99,7 @@ pub struct CollectArgs {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     pub every: Duration,
     /// Output directory for the journals and the history.
-    #[arg(long, value_name = "DIR", required_unless_present_any = ["merge", "self_test"])]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["merge", "self_test", "list_scripts"])]
     pub out: Option<PathBuf>,
     /// Check the history at this level, or `auto` for all; `promise` is what the database promises at its level.
     #[arg(long, value_name = "LEVEL")]
@@ -120,6 +132,16 @@ pub struct HuntArgs {
     /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
+    /// Aim at this level: rounds vary workload, keys, length, think time and faults towards what came close to a violation. The
+    /// number of rounds for each database and level is that of the file's seeds.
+    #[arg(long, value_name = "LEVEL")]
+    pub aim: Option<String>,
+    /// With --aim: draw each round alone, for comparison.
+    #[arg(long, requires = "aim")]
+    pub blind: bool,
+    /// Shrink the history of each finding, as `kingsnake shrink` does, for as long as a check may take.
+    #[arg(long)]
+    pub shrink: bool,
     /// With --list: print JSON, one cell per line: id, cell, argv, history, row, done.
     #[arg(long, requires = "list")]
     pub json: bool,

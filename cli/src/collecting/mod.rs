@@ -1,6 +1,7 @@
 //! What `collect` and `hunt` write beside the history: a summary for programs, a page with a timeline for people.
 
 mod page;
+pub mod steps;
 
 use std::path::Path;
 use std::time::Duration;
@@ -51,6 +52,7 @@ pub fn summary(collected: &Collected, check: Option<(&str, u8, Duration)>) -> Va
         "operations": merged.n_ops,
         "keys_in_order": merged.n_ordered,
         "findings": merged.findings.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "steps": steps::json(collected),
         "ended_early": collected.ended_early,
         "events": merged.timeline.events.len(),
         "collecting_seconds": collected.running.as_secs_f64(),
@@ -69,5 +71,8 @@ pub fn write(
 ) -> std::io::Result<()> {
     let summary = summary(collected, check);
     std::fs::write(directory.join(SUMMARY), format!("{summary:#}\n"))?;
+    if !collected.steps.is_empty() {
+        std::fs::write(directory.join(steps::STEPS), steps::words(&collected.steps))?;
+    }
     std::fs::write(directory.join(PAGE), page(collected, check.map(|it| it.1)))
 }

@@ -12,12 +12,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
     Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
-    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, Schedule, Tally, Target, adapter, merge,
-    resolve, self_test,
+    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, SCRIPTS, Schedule, Script, SqlFile, Tally,
+    Target, adapter, merge, resolve, self_test,
 };
 use kingsnake_datasets::workloads::WorkloadKind;
 
 use crate::args::{CollectArgs, Typed};
+use crate::collecting::steps;
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
 use crate::watch::within::{CollectWatch, needs_fences};
 use crate::{collecting, interrupt, processor};
@@ -31,6 +32,9 @@ const ADDRESS: &str = "server.url";
 pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     if let Some(directory) = &args.merge {
         return merge_again(directory, voice);
+    }
+    if args.list_scripts {
+        return list_scripts();
     }
     let name = args.database.as_deref().unwrap_or_default();
     let adapter = adapter(name)?;
@@ -64,6 +68,10 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     announce(&*database, voice)?;
     let mut request = request(args, adapter, level, target.version_order, directory);
     request.leaves_tables = watch.as_ref().map(CollectWatch::found);
+    if let Some(script) = load.script() {
+        request.workload = args.script.as_deref().unwrap_or_default();
+        request.run.sessions = script.sessions.len();
+    }
     let schedule = Schedule {
         faults: args.fault.clone(),
         every: args.every,
@@ -251,7 +259,29 @@ fn host_and_port(url: &str) -> Option<&str> {
     place.contains(':').then_some(place)
 }
 
+/// The scripts that come with the program.
+fn list_scripts() -> Result<u8> {
+    let mut text = String::new();
+    for script in SCRIPTS {
+        let _ = writeln!(
+            text,
+            "{:<10} {} [forbidden by {}]",
+            script.name,
+            script.about(),
+            script.breaks()
+        );
+    }
+    say(&text).context("cannot write to stdout")?;
+    Ok(0)
+}
+
 fn load(args: &CollectArgs) -> Result<Load> {
+    if let Some(name) = &args.script {
+        return Ok(Load::of_script(Script::open(name)?));
+    }
+    if let Some(path) = &args.sql {
+        return Ok(Load::of_sql(SqlFile::open(path)?));
+    }
     let number = |it: Option<u32>| it.map(|it| it as usize);
     let load = Load::new(&args.workload, number(args.keys), number(args.ops))?;
     let is_fenced = args.watch.is_some_and(needs_fences);
@@ -287,7 +317,7 @@ fn request<'a>(
     CollectRequest {
         name: adapter.name,
         isolation: level.name,
-        workload: &args.workload,
+        workload: args.sql.as_deref().unwrap_or(&args.workload),
         version_order,
         run: CollectRun {
             sessions: usize::from(args.sessions),
@@ -295,6 +325,7 @@ fn request<'a>(
             limit: args.seconds,
             think: args.think,
             retries: args.retries,
+            moment: args.moment,
             seed: args.seed,
             fence_every: args
                 .watch
@@ -416,6 +447,10 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
         count(merged.n_ordered, "key"),
         lasting(collected.merging)
     );
+    let steps = &collected.steps;
+    if steps::are_few(steps) {
+        text.push_str(&steps::words(steps));
+    }
     for finding in merged.findings.iter().take(MOST_FINDINGS) {
         let _ = writeln!(text, "Found: {finding}");
     }
@@ -429,7 +464,8 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
     if !voice.quiet {
         say(&printable_lines(&text)).context("cannot write to stdout")?;
     }
-    for note in &collected.notes {
+    let unexpected: Vec<String> = steps::unexpected(steps).collect();
+    for note in collected.notes.iter().chain(&unexpected) {
         voice.warn(note);
     }
     Ok(u8::from(!merged.findings.is_empty()))

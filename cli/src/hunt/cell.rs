@@ -8,12 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use kingsnake_collect::{LOADS, adapter, is_held, redacted};
+use kingsnake_collect::{LOADS, Script, adapter, is_held, redacted};
 use kingsnake_studies::{Item, command, is_passing, short_name};
 use serde_json::{Value, json};
 
+use super::finding;
 use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
+use crate::voice::count;
 
 /// More cells would not be run in a lifetime, and are not held in memory.
 const MOST_CELLS: u64 = 100_000;
@@ -24,14 +26,29 @@ const MOST_LETTERS: usize = 100;
 
 /// One collection and its check.
 pub struct HuntCell<'a> {
-    database: &'a HuntTarget,
-    isolation: &'a str,
-    workload: &'a str,
-    ops: Option<u32>,
-    fault: &'a str,
-    seed: u64,
+    pub(super) database: &'a HuntTarget,
+    pub(super) isolation: &'a str,
+    pub(super) workload: &'a str,
+    /// The level that a script's anomaly breaks, where it is a script.
+    pub(super) script: Option<String>,
+    pub(super) ops: Option<u32>,
+    pub(super) fault: &'a str,
+    pub(super) seed: u64,
     /// What is promised, as a level's name.
-    promise: Option<&'static str>,
+    pub(super) promise: Option<&'static str>,
+    /// What else a round of an aimed hunt varies.
+    pub(super) round: Option<AimedRound<'a>>,
+}
+
+/// What a round of an aimed hunt varies beside workload, length and fault.
+pub struct AimedRound<'a> {
+    pub(super) name: String,
+    /// The level that it is aimed at.
+    pub(super) level: &'a str,
+    pub(super) keys: Option<u32>,
+    pub(super) sessions: u16,
+    /// Microseconds between two operations.
+    pub(super) think: u32,
 }
 
 /// Every cell, in the order of the file.
@@ -46,10 +63,22 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
         }
         for isolation in levels {
             let promise = adapter.level(isolation)?.level;
-            for workload in &database.workload {
-                let has_ops = LOADS
-                    .iter()
-                    .any(|load| load.name == workload && load.ops > 0);
+            let scripts = database.script.iter().map(|it| (it, true));
+            let loads = database
+                .workload
+                .iter()
+                .map(|it| (it, false))
+                .chain(scripts);
+            for (workload, is_script) in loads {
+                let script = if is_script {
+                    Some(Script::open(workload)?.breaks.unwrap_or_default())
+                } else {
+                    None
+                };
+                let has_ops = !is_script
+                    && LOADS
+                        .iter()
+                        .any(|load| load.name == workload && load.ops > 0);
                 let lengths = if has_ops && !database.ops.is_empty() {
                     database.ops.iter().copied().map(Some).collect()
                 } else {
@@ -63,15 +92,17 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
                                 recipe.seeds
                             );
                         }
-                        let seeds = 1..=recipe.seeds;
+                        let seeds = recipe.first_seed..recipe.first_seed.saturating_add(recipe.seeds);
                         cells.extend(seeds.map(|seed| HuntCell {
                             database,
                             isolation,
                             workload,
+                            script: script.clone(),
                             ops,
                             fault,
                             seed,
                             promise,
+                            round: None,
                         }));
                     }
                 }
@@ -84,6 +115,9 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
 impl HuntCell<'_> {
     /// Its name, which no other cell has.
     pub fn name(&self) -> String {
+        if let Some(round) = &self.round {
+            return round.name.clone();
+        }
         let ops = self.ops.map_or(String::new(), |ops| format!("-{ops}"));
         let nodes = if self.database.nodes > 1 {
             format!("-{}", self.database.nodes)
@@ -107,7 +141,9 @@ impl HuntCell<'_> {
     /// Options that few hunts have, by name.
     fn choices(&self) -> Vec<(&'static str, String)> {
         let database = self.database;
-        let keys = database.keys.map(|keys| ("keys", keys.to_string()));
+        let round = self.round.as_ref();
+        let keys = round.map_or(database.keys, |it| it.keys);
+        let keys = keys.map(|keys| ("keys", keys.to_string()));
         let reads = database.reads.clone().map(|reads| ("reads", reads));
         let binary = database.binary.clone().map(|binary| ("binary", binary));
         [keys, reads, binary].into_iter().flatten().collect()
@@ -118,9 +154,17 @@ impl HuntCell<'_> {
         let mut words = vec!["collect".to_owned(), self.database.name.clone()];
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
         add("--isolation", self.isolation.to_owned());
-        add("--workload", self.workload.to_owned());
-        add("--txns", recipe.txns.to_string());
-        add("--sessions", recipe.sessions.to_string());
+        if self.script.is_some() {
+            add("--script", self.workload.to_owned());
+        } else {
+            add("--workload", self.workload.to_owned());
+            add("--txns", recipe.txns.to_string());
+            let sessions = self.round.as_ref().map(|it| it.sessions);
+            add("--sessions", sessions.unwrap_or(recipe.sessions).to_string());
+        }
+        if let Some(round) = &self.round {
+            add("--think", (f64::from(round.think) / 1e6).to_string());
+        }
         add("--seconds", recipe.seconds.to_string());
         add("--seed", self.seed.to_string());
         add("--out", place.display().to_string());
@@ -155,7 +199,11 @@ impl HuntCell<'_> {
 
     /// The levels to check: those of the file, and what is promised.
     fn levels(&self) -> Vec<&str> {
-        let mut levels: Vec<&str> = self.database.check.iter().map(String::as_str).collect();
+        let mut levels: Vec<&str> = match self.script.as_deref() {
+            _ if self.round.is_some() => self.round.iter().map(|it| it.level).collect(),
+            Some(breaks) if !breaks.is_empty() => vec![breaks],
+            _ => self.database.check.iter().map(String::as_str).collect(),
+        };
         levels.extend(self.promise.filter(|it| !levels.contains(it)));
         levels
     }
@@ -207,7 +255,7 @@ impl HuntCell<'_> {
     pub fn heading(&self, recipe: &HuntRecipe) -> Value {
         json!({
             "cell": self.name(), "database": self.database.name, "isolation": self.isolation,
-            "workload": self.workload, "ops": self.ops, "fault": self.fault, "seed": self.seed,
+            "workload": self.workload, "breaks": self.script, "ops": self.ops, "fault": self.fault, "seed": self.seed,
             "promise": self.promise, "levels": self.levels(), "folder": self.folder(), "error": null,
             "command": command(&self.words(recipe, Path::new("DIR"), &self.shown_urls())),
         })
@@ -219,12 +267,12 @@ impl HuntCell<'_> {
         &self,
         recipe: &HuntRecipe,
         directory: &Path,
-        memory: Option<u64>,
+        limits: (Option<u64>, bool),
         stop: &AtomicBool,
     ) -> Result<Option<Value>> {
         let place = directory.join(self.folder());
         let attempt = new_attempt(&place)?;
-        let row = self.attempt(recipe, &attempt, memory, stop)?;
+        let row = self.attempt(recipe, &attempt, limits, stop)?;
         match &row {
             Some(_) => replace(&attempt, &place)?,
             None => drop(std::fs::remove_dir_all(&attempt)),
@@ -236,7 +284,7 @@ impl HuntCell<'_> {
         &self,
         recipe: &HuntRecipe,
         place: &Path,
-        memory: Option<u64>,
+        (memory, shrinks): (Option<u64>, bool),
         stop: &AtomicBool,
     ) -> Result<Option<Value>> {
         let mut row = self.heading(recipe);
@@ -261,6 +309,8 @@ impl HuntCell<'_> {
             "collecting_seconds",
             "merging_seconds",
             "version_order",
+            "steps",
+            "settings",
         ] {
             row[field] = summary[field].clone();
         }
@@ -281,6 +331,16 @@ impl HuntCell<'_> {
             row[level] = checked;
         }
         row["checking_seconds"] = seconds.into();
+        if shrinks {
+            let levels = finding::violated(&row).into_iter().map(str::to_owned);
+            for level in levels.collect::<Vec<_>>() {
+                row["shrunk"][&level] = match shrink(&level, recipe, place, stop) {
+                    Ok(shrunk) => shrunk,
+                    Err(Failure::Stopped) => return Ok(None),
+                    Err(Failure::Complaint { why, .. }) => json!({"error": why}),
+                };
+            }
+        }
         // Journals are as long as the history and say no more.
         for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|it| it == "journal") {
@@ -338,6 +398,32 @@ pub fn remove_attempts(directory: &Path) {
             let _ = std::fs::remove_dir_all(attempt);
         }
     }
+}
+
+/// Shrinks a violated history for as long as a check may take; what is left, and in which file.
+fn shrink(
+    level: &str,
+    recipe: &HuntRecipe,
+    place: &Path,
+    stop: &AtomicBool,
+) -> Result<Value, Failure> {
+    let history = place.join(kingsnake_collect::HISTORY);
+    let file = format!("small-{level}.jsonl");
+    let small = place.join(&file);
+    let words = [
+        "shrink",
+        &history.display().to_string(),
+        "--level",
+        level,
+        "--out",
+        &small.display().to_string(),
+        "--timeout",
+        &recipe.seconds.to_string(),
+    ];
+    run(&words.map(str::to_owned), &[], stop)?;
+    let text = std::fs::read_to_string(&small).unwrap_or_default();
+    let n_txns = text.lines().filter(|it| it.contains("\"ops\":")).count();
+    Ok(json!({"file": file, "size": count(n_txns, "transaction")}))
 }
 
 /// Checks a collection at one level; what the row says of it.

@@ -3,9 +3,14 @@
 //!
 //! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
 
+mod aim;
+mod aimed;
 pub mod cell;
+mod close;
+mod finding;
 mod page;
 pub mod recipe;
+mod scripts;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -25,13 +30,16 @@ use recipe::HuntRecipe;
 
 /// What a cell may take besides what its recipe allows: a server to start, histories to merge.
 const AROUND: Duration = Duration::from_secs(60);
-/// A cell collects, then checks at most twice.
-const PARTS: f64 = 3.0;
+/// A cell collects, then checks at most twice, and shrinks what it found.
+const PARTS: f64 = 5.0;
 
 /// Runs the cells that have no row yet, and writes the page. Exit status: 0 every promise was kept, 1 one was broken, 2 a
 /// cell failed, 3 stopped before the end.
 pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     let recipe = recipe::read(&args.file)?;
+    if let Some(level) = &args.aim {
+        return aimed::hunt(args, &recipe, level, voice);
+    }
     let cells = cell::cells(&recipe)?;
     let hunt = Hunt {
         items: cells.iter().map(|it| it.item(&recipe, &args.out)).collect(),
@@ -39,9 +47,10 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
         cells,
         directory: &args.out,
         memory: args.memory,
+        shrinks: args.shrink,
     };
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    let ended = batch(&hunt, &hunt.options(args), &stop, &mut StudyBar::new(voice))?;
+    let ended = batch(&hunt, &options(args, &recipe), &stop, &mut StudyBar::new(voice))?;
     match ended {
         BatchEnded::Status(status) => Ok(status),
         BatchEnded::Rows(rows) => hunt.report(&rows, voice),
@@ -54,44 +63,59 @@ struct Hunt<'a> {
     items: Vec<Item>,
     directory: &'a Path,
     memory: Option<u64>,
+    /// Whether each finding is shrunk.
+    shrinks: bool,
+}
+
+/// How the cells of a hunt are run.
+fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
+    let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
+    words.push(format!("--out={}", args.out.display()));
+    words.extend(args.memory.map(|size| format!("--memory={size}")));
+    words.extend(args.shrink.then(|| "--shrink".to_owned()));
+    BatchOptions {
+        name: "hunt".to_owned(),
+        directory: Some(args.out.clone()),
+        identity: json!({
+            "hunt": recipe.name, "txns": recipe.txns, "sessions": recipe.sessions,
+            "seconds": recipe.seconds, "every": recipe.every,
+        }),
+        jobs: usize::from(args.cells.jobs),
+        mode: args.cells.mode(args.json),
+        restart: args.cells.restart,
+        words,
+        timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
+        memory: args.memory,
+        memory_option: "--memory",
+        processors: 1,
+    }
 }
 
 impl Hunt<'_> {
-    fn options(&self, args: &HuntArgs) -> BatchOptions {
-        let recipe = self.recipe;
-        let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
-        words.push(format!("--out={}", args.out.display()));
-        words.extend(args.memory.map(|size| format!("--memory={size}")));
-        BatchOptions {
-            name: "hunt".to_owned(),
-            directory: Some(args.out.clone()),
-            identity: json!({
-                "hunt": recipe.name, "txns": recipe.txns, "sessions": recipe.sessions,
-                "seconds": recipe.seconds, "every": recipe.every,
-            }),
-            jobs: usize::from(args.cells.jobs),
-            mode: args.cells.mode(args.json),
-            restart: args.cells.restart,
-            words,
-            timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
-            memory: args.memory,
-            memory_option: "--memory",
-            processors: 1,
-        }
-    }
-
     fn place(&self, row: &Value) -> usize {
         let found = self.items.iter().position(|it| row["cell"] == it.name);
         found.map_or(0, |at| at + 1)
     }
 
     fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
+        write_report(self.directory, &self.recipe.name, rows, "")?;
         let report = self.directory.join("report.html");
-        put(&report, &page::page(&self.recipe.name, rows))?;
-        let table = self.directory.join("README.md");
-        put(&table, &page::table(&self.recipe.name, rows))?;
         ending(rows, self.cells.len(), &report, voice)
     }
+}
+
+/// The page and the table of all rows, and a page of each finding; `before` stands before the table.
+fn write_report(directory: &Path, name: &str, rows: &[Value], before: &str) -> Result<()> {
+    put(&directory.join("report.html"), &page::page(name, rows))?;
+    for row in rows {
+        let folder = row["folder"].as_str().unwrap_or("");
+        if let Some(page) = finding::page(row) {
+            put(&directory.join(folder).join(finding::FINDING), &page)?;
+        }
+    }
+    let table = page::table(name, rows);
+    let table = table.replacen("\n\n", &format!("\n\n{before}"), 1);
+    put(&directory.join("README.md"), &table)
 }
 
 impl Batch for Hunt<'_> {
@@ -106,8 +130,13 @@ impl Batch for Hunt<'_> {
     fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
         let cell = self.cells.iter().find(|it| it.name() == item.name);
         let cell = cell.ok_or_else(|| "internal error: no such cell".to_owned())?;
-        cell.run(self.recipe, self.directory, self.memory, stop)
-            .map_err(|error| format!("{error:#}"))
+        cell.run(
+            self.recipe,
+            self.directory,
+            (self.memory, self.shrinks),
+            stop,
+        )
+        .map_err(|error| format!("{error:#}"))
     }
 
     fn lost(&self, item: &Item, reason: &str) -> Value {

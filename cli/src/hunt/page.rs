@@ -6,6 +6,8 @@ use kingsnake_text::{Frame, count, grouped, markdown};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::{finding, scripts};
+
 /// Whether a promise was broken: the verdict at the promised level, or something wrong whatever the level.
 pub fn is_broken(row: &Value) -> bool {
     let promised = row["promise"]
@@ -65,7 +67,8 @@ fn groups(rows: &[Value]) -> Vec<Group<'_>> {
             .to_owned()
     };
     let mut groups: Vec<(String, Group<'_>)> = Vec::new();
-    for row in rows {
+    // Scripts have a table of their own.
+    for row in rows.iter().filter(|row| row["breaks"].is_null()) {
         let name = name(row);
         match groups.iter_mut().find(|(it, _)| *it == name) {
             Some((_, group)) => group.rows.push(row),
@@ -204,9 +207,17 @@ pub fn table(name: &str, rows: &[Value]) -> String {
         HEADINGS.join(" | "),
         " --- |".repeat(HEADINGS.len())
     );
-    for group in groups(rows) {
+    let scripts = scripts::table(rows);
+    let groups = groups(rows);
+    if groups.is_empty() && !scripts.is_empty() {
+        return format!("# {}\n\n{scripts}", markdown(name));
+    }
+    for group in groups {
         let cells: Vec<String> = group.cells().iter().map(|it| markdown(it)).collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    if !scripts.is_empty() {
+        let _ = write!(out, "\n{scripts}");
     }
     out
 }
@@ -221,7 +232,8 @@ pub fn page(name: &str, rows: &[Value]) -> String {
             h1 { (name) }
             p.subject { (count(rows.len(), "cell")) ", " (broken) " of which broke a promise" }
         }
-        section {
+        (scripts::section(rows))
+        @if !groups.is_empty() { section {
             div.scroller { div.wide tabindex="0" role="region" aria-label="Every database, level, workload and fault" {
                 table.grid {
                     thead { tr {
@@ -231,21 +243,20 @@ pub fn page(name: &str, rows: &[Value]) -> String {
                     tbody { @for group in &groups {
                         tr {
                             @for (heading, cell) in HEADINGS.iter().zip(group.cells()) { (group.markup(heading, &cell)) }
-                            td { @if let Some((row, level)) = group.first() { (link(row, level, level)) } }
+                            td { @if let Some((row, level)) = group.first() {
+                                (link(row, row[level]["story"].as_str().unwrap_or(""), level)) " " (link(row, finding::FINDING, "finding"))
+                            } }
                         }
                     } }
                 }
             } }
-        }
+        } }
         @if !first.is_empty() {
             section {
                 h2 { "First counterexamples" }
                 @for (row, level) in first {
-                    article {
-                        h3 { (row["cell"].as_str().unwrap_or("")) }
-                        p { (row[level]["headline"].as_str().unwrap_or("")) " " (link(row, level, "The story")) }
-                        pre { code { (row["command"].as_str().unwrap_or("")) " --check " (level) } }
-                    }
+                    @let folder = format!("{}/", row["folder"].as_str().unwrap_or(""));
+                    (finding::article(row, level, &folder))
                 }
             }
         }
@@ -253,7 +264,7 @@ pub fn page(name: &str, rows: &[Value]) -> String {
     let frame = Frame {
         title: name,
         mood: if broken > 0 { "violated" } else { "satisfied" },
-        style: STYLE,
+        style: &format!("{STYLE}{}", scripts::STYLE),
         script: crate::page::SCRIPT,
     };
     kingsnake_text::page(frame, &body)
@@ -266,8 +277,7 @@ article{margin:0 0 .8rem}
 .grid thead th{white-space:normal;vertical-align:bottom}
 .each{display:block;white-space:nowrap}";
 
-fn link(row: &Value, level: &str, words: &str) -> Markup {
+fn link(row: &Value, file: &str, words: &str) -> Markup {
     let folder = row["folder"].as_str().unwrap_or("");
-    let story = row[level]["story"].as_str().unwrap_or("");
-    html! { a href={ (folder) "/" (story) } { (words) } }
+    html! { a href={ (folder) "/" (file) } { (words) } }
 }

@@ -5,9 +5,13 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use kingsnake_collect::{SCRIPTS, Script};
 use serde::Deserialize;
 
 use crate::args::Typed;
+
+/// Stands for every script that comes with the program.
+const CLASSIC: &str = "classic";
 
 /// A hunt.
 #[derive(Debug, Deserialize)]
@@ -24,9 +28,12 @@ pub struct HuntRecipe {
     /// Seconds that a cell may collect, and seconds that its check may take.
     #[serde(default = "seconds")]
     pub seconds: f64,
-    /// How many seeds, counted from 1.
+    /// How many seeds.
     #[serde(default = "seeds")]
     pub seeds: u64,
+    /// The first of them.
+    #[serde(default = "first_seed")]
+    pub first_seed: u64,
     /// Seconds between two faults.
     #[serde(default = "every")]
     pub every: f64,
@@ -59,7 +66,11 @@ pub struct HuntTarget {
     #[serde(default)]
     pub isolation: Vec<String>,
     /// Workloads.
+    #[serde(default)]
     pub workload: Vec<String>,
+    /// Scripts, by name or file; `classic` is all that come with the program.
+    #[serde(default)]
+    pub script: Vec<String>,
     /// Operations per transaction, for workloads that do not fix it.
     #[serde(default)]
     pub ops: Vec<u32>,
@@ -88,6 +99,9 @@ fn seconds() -> f64 {
 fn seeds() -> u64 {
     3
 }
+fn first_seed() -> u64 {
+    1
+}
 fn every() -> f64 {
     0.5
 }
@@ -105,10 +119,27 @@ fn none() -> Vec<String> {
 pub fn read(path: &Path) -> Result<HuntRecipe> {
     let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT)
         .with_context(|| format!("cannot read {}", path.display()))?;
-    let recipe: HuntRecipe =
+    let mut recipe: HuntRecipe =
         toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
     if recipe.database.is_empty() {
         bail!("{}: there is no [[database]]", path.display());
+    }
+    for database in &mut recipe.database {
+        if let Some(at) = database.script.iter().position(|it| it == CLASSIC) {
+            let names = SCRIPTS.iter().map(|it| it.name.to_owned());
+            database.script.splice(at..=at, names);
+        }
+        if database.workload.is_empty() && database.script.is_empty() {
+            bail!(
+                "{}: {} has neither a workload nor a script",
+                path.display(),
+                database.name
+            );
+        }
+        // A bad script must not be found out after the first collection.
+        for script in &database.script {
+            Script::open(script).with_context(|| path.display().to_string())?;
+        }
     }
     for level in recipe.database.iter().flat_map(|it| &it.check) {
         // A wrong level must not be found out after the first collection.

@@ -79,6 +79,15 @@ pub enum Initially {
     EvenRows(i64),
     /// Keys 0 to this one (excluded) have a row, with different numbers beside the value.
     NumberedRows(i64),
+    /// Blocks of so many keys, one after the other; in each of them those keys have a row whose bits are set.
+    Blocks {
+        /// How many blocks.
+        blocks: i64,
+        /// How many keys a block has.
+        stride: i64,
+        /// Which of them have a row.
+        rows: u64,
+    },
     /// No key has a row.
     Nothing,
 }
@@ -92,6 +101,14 @@ impl Initially {
             Initially::NumberedRows(n_keys) => {
                 (0..n_keys).map(|key| (key, key * 7 % NUMBERS)).collect()
             }
+            Initially::Blocks {
+                blocks,
+                stride,
+                rows,
+            } => (0..blocks * stride)
+                .filter(|key| (rows >> (key % stride)) & 1 == 1)
+                .map(|key| (key, 0))
+                .collect(),
             Initially::Nothing => Vec::new(),
         }
     }
@@ -126,6 +143,17 @@ pub enum Aggregate {
     Min,
     /// The greatest key.
     Max,
+}
+
+/// What a statement was answered, every value as a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqlAnswer {
+    /// The names of the columns.
+    pub columns: Vec<String>,
+    /// The rows that it returned.
+    pub rows: Vec<Vec<Option<String>>>,
+    /// How many rows it changed; of a statement that only reads, any number.
+    pub changed: u64,
 }
 
 fn no_conditions<T>() -> Result<T, Failure> {
@@ -258,6 +286,12 @@ pub trait DatabaseSession: Send {
             self.write(key, new)?;
         }
         Ok(held)
+    }
+    /// Runs a statement in the database's own SQL.
+    fn sql(&mut self, _statement: &str) -> Result<SqlAnswer, Failure> {
+        Err(Failure::Fatal(
+            "this database is not asked in SQL; sqlite, postgres and mariadb are".to_owned(),
+        ))
     }
     /// Commits; the database's own name of the transaction, where it is only known now.
     fn commit(&mut self) -> Result<Option<String>, Failure>;

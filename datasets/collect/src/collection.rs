@@ -11,11 +11,12 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::adapter::{Database, Failure, VersionLog};
-use crate::driver::{self, Clock, CollectRun, Tally};
+use crate::driver::{self, Clock, CollectRun, Ran, StepTold, Tally};
 use crate::journal::journals;
 use crate::merge::{self, Merged};
 use crate::meta::Meta;
 use crate::read::{self, BadJournal};
+use crate::sql::Statement;
 use crate::timeline::CollectTimeline;
 use crate::workload::Load;
 
@@ -62,6 +63,8 @@ pub struct Collected {
     pub meta: Meta,
     /// What became of the transactions.
     pub tally: Tally,
+    /// The steps of a script, as they were carried out.
+    pub steps: Vec<StepTold>,
     /// What merging did.
     pub merged: Merged,
     /// Why the clients ended before their work was done, if they did.
@@ -150,6 +153,11 @@ impl CollectRequest<'_> {
         };
         let version = database.version().map_err(refused)?;
         database.prepare(load.initially()).map_err(refused)?;
+        let (setup, teardown) = load.own_tables();
+        if let Err(failure) = state_all(database, setup) {
+            let _ = database.clean();
+            return Err(refused(failure));
+        }
         let meta = self.meta(database, load, version);
         meta.write(self.directory).map_err(io)?;
         let clock = Clock::start();
@@ -173,7 +181,11 @@ impl CollectRequest<'_> {
             done.store(true, Ordering::Relaxed);
             ran
         });
-        let (tally, ended_early) = ran.map_err(io)?;
+        let Ran {
+            tally,
+            ended_early,
+            steps,
+        } = ran.map_err(io)?;
         let running = start.elapsed();
         let start = Instant::now();
         let mut notes = Vec::new();
@@ -189,6 +201,9 @@ impl CollectRequest<'_> {
         });
         let merged = write(self.directory, &meta, log.as_ref(), Some(database))?;
         let merging = start.elapsed();
+        if let Err(failure) = patiently(patience, || state_all(database, teardown)) {
+            notes.push(format!("not all of the teardown was done: {failure}"));
+        }
         let leaves = self.leaves_tables.map(|it| it.load(Ordering::Relaxed));
         if leaves != Some(true)
             && let Err(failure) = patiently(patience, || database.clean())
@@ -199,6 +214,7 @@ impl CollectRequest<'_> {
             history: self.directory.join(HISTORY),
             meta,
             tally,
+            steps,
             merged,
             ended_early,
             notes,
@@ -222,6 +238,24 @@ impl CollectRequest<'_> {
             settings: database.settings().into_iter().collect(),
         }
     }
+}
+
+/// Runs statements that make or remove tables, each by itself. What those before a failed one did stays: a table of that name may
+/// be somebody else's.
+fn state_all(database: &dyn Database, statements: &[Statement]) -> Result<(), Failure> {
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let mut session = database.open(0)?;
+    for statement in statements {
+        session
+            .sql(&statement.text)
+            .map_err(|failure| match failure {
+                Failure::Lost(why) => Failure::Lost(why),
+                other => Failure::Fatal(format!("{}: {other}", statement.place)),
+            })?;
+    }
+    Ok(())
 }
 
 /// What other commands leave in their directories.
@@ -286,7 +320,7 @@ pub fn run_only(
     stop: &AtomicBool,
 ) -> io::Result<Tally> {
     let clock = Clock::start();
-    driver::run(database, load, run, directory, clock, stop, &mut |_| {}).map(|(tally, _)| tally)
+    driver::run(database, load, run, directory, clock, stop, &mut |_| {}).map(|ran| ran.tally)
 }
 
 /// Merges the journals that a collector left behind, without its database: unknown ends stay unknown, and only ranks put
@@ -304,7 +338,7 @@ fn write(
     log: Option<&VersionLog>,
     database: Option<&dyn Database>,
 ) -> Result<Merged, CollectError> {
-    let mut txns = read::read(directory)?;
+    let (mut txns, names) = read::read(directory)?;
     let mut merged = Merged::default();
     merge::settle(&mut txns, log, database, &mut merged);
     if let Some(log) = log {
@@ -322,7 +356,7 @@ fn write(
     let path = directory.join(HISTORY);
     let events = events(directory)?;
     merged.timeline = CollectTimeline::new(&txns, &events);
-    let written = merge::write(&path, meta, &txns, &orders, &events);
+    let written = merge::write(&path, meta, (&txns, &names), &orders, &events);
     written.map_err(|error| CollectError::Io(path, error))?;
     Ok(merged)
 }

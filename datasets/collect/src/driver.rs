@@ -12,13 +12,17 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
+
 use crate::adapter::{Database, Key};
 use crate::journal::{End, Journal, journal_name};
 use crate::workload::Load;
 
 mod client;
+mod scripted;
 
 use client::Client;
+pub use scripted::StepTold;
 
 /// How a workload is run.
 #[derive(Clone, Debug)]
@@ -35,6 +39,8 @@ pub struct CollectRun {
     pub retries: u32,
     /// How long a client tries to connect again before the server counts as gone.
     pub patience: Duration,
+    /// A step of a script that takes longer is taken for blocked.
+    pub moment: Duration,
     /// The seed of the workload; the interleaving depends on the machine.
     pub seed: u64,
     /// After how many transactions of a session one reads and writes the key of fences; every session begins with one.
@@ -50,6 +56,7 @@ impl Default for CollectRun {
             think: Duration::ZERO,
             retries: 3,
             patience: Duration::from_secs(20),
+            moment: Duration::from_millis(200),
             seed: 0,
             fence_every: None,
         }
@@ -105,6 +112,8 @@ struct Shared<'a> {
     next_txn: AtomicI64,
     next_value: AtomicI64,
     next_session: AtomicI64,
+    /// Keys of own tables, which have names.
+    keys: Mutex<FxHashMap<String, Key>>,
     committed: AtomicU64,
     unknown: AtomicU64,
     aborted: Mutex<BTreeMap<&'static str, u64>>,
@@ -129,7 +138,16 @@ impl From<io::Error> for Halt {
     }
 }
 
-/// Runs the workload to its end. The second result says why it ended early, if it did: what was recorded by then is kept.
+/// What clients did.
+pub struct Ran {
+    pub tally: Tally,
+    /// Why it ended early, if it did: what was recorded by then is kept.
+    pub ended_early: Option<String>,
+    /// The steps of a script, as they were carried out.
+    pub steps: Vec<StepTold>,
+}
+
+/// Runs the workload to its end.
 pub fn run(
     database: &dyn Database,
     load: &Load,
@@ -138,7 +156,7 @@ pub fn run(
     clock: Clock,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(&Tally),
-) -> io::Result<(Tally, Option<String>)> {
+) -> io::Result<Ran> {
     let shared = Shared {
         database,
         load,
@@ -150,6 +168,7 @@ pub fn run(
         next_txn: AtomicI64::new(1),
         next_value: AtomicI64::new(1),
         next_session: AtomicI64::new(run.sessions as i64),
+        keys: Mutex::default(),
         committed: AtomicU64::new(0),
         unknown: AtomicU64::new(0),
         aborted: Mutex::default(),
@@ -159,6 +178,10 @@ pub fn run(
         .map(|number| Journal::create(&directory.join(journal_name(number))))
         .collect::<io::Result<_>>()?;
     let start = Instant::now();
+    if let Some(script) = load.script() {
+        let steps = scripted::run(&shared, script, journals)?;
+        return Ok(shared.ran(start, steps));
+    }
     std::thread::scope(|scope| {
         // Nobody sends: the channel is closed when the last client drops its end, also where it panics.
         let (end, ended) = channel::<()>();
@@ -196,12 +219,27 @@ pub fn run(
         }
         io::Result::Ok(())
     })?;
-    let tally = shared.tally(start);
-    let trouble = shared.trouble.into_inner();
-    Ok((tally, trouble.unwrap_or_else(PoisonError::into_inner)))
+    Ok(shared.ran(start, Vec::new()))
 }
 
 impl Shared<'_> {
+    fn ran(self, start: Instant, steps: Vec<StepTold>) -> Ran {
+        let tally = self.tally(start);
+        let trouble = self.trouble.into_inner();
+        Ran {
+            tally,
+            ended_early: trouble.unwrap_or_else(PoisonError::into_inner),
+            steps,
+        }
+    }
+
+    /// Ends the collection, and says why.
+    fn trouble(&self, why: String) {
+        self.halt.store(true, Ordering::Relaxed);
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.get_or_insert(why);
+    }
+
     fn tally(&self, start: Instant) -> Tally {
         let aborted = self.aborted.lock().unwrap_or_else(PoisonError::into_inner);
         Tally {

@@ -183,6 +183,13 @@ impl Journal {
         self.numbers(name, [key, value])
     }
 
+    /// What a key is called in the history.
+    pub(crate) fn key_name(&mut self, key: Key, name: &str) -> io::Result<()> {
+        let name = serde_json::Value::from(name);
+        let _ = write!(self.line, "[\"key\",{key},{name}]");
+        self.append()
+    }
+
     /// An operation in full, as our format writes it.
     pub(crate) fn op(&mut self, op: &str) -> io::Result<()> {
         self.line.push_str(op);

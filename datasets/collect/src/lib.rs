@@ -17,17 +17,19 @@ mod fault;
 mod journal;
 mod merge;
 mod meta;
+mod mix;
 mod read;
 mod script;
 mod selftest;
 pub mod server;
+mod sql;
 mod tail;
 mod timeline;
 mod workload;
 
 pub use adapter::{
     Aggregate, Chosen, DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy,
-    Resolution, SessionShare, StoredCell, VersionLog, Wrote,
+    Resolution, SessionShare, SqlAnswer, StoredCell, VersionLog, Wrote,
 };
 pub use adapters::broken::{Broken, Mistake};
 pub use adapters::{
@@ -37,13 +39,15 @@ pub use address::{AddressError, redacted, resolve};
 pub use collection::{
     Beside, CollectError, CollectRequest, Collected, Events, HISTORY, is_held, merge, run_only,
 };
-pub use driver::{Clock, CollectRun, Tally};
+pub use driver::{Clock, CollectRun, StepTold, Tally};
 pub use fault::{Schedule, ServerFault};
 pub use merge::{MergeFinding, Merged};
 pub use meta::Meta;
+pub use mix::BadMix;
 pub use read::BadJournal;
-pub use script::BadScript;
+pub use script::{BadScript, ClassicScript, SCRIPTS, Script};
 pub use selftest::{AdapterSelfTest, self_test};
+pub use sql::{BadSql, SqlFile};
 pub use tail::JournalTail;
 pub use timeline::CollectTimeline;
 pub use workload::{BadWorkload, CollectEntry, LOADS, Load, names};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::adapter::{Database, Key, Resolution, VersionLog};
 use crate::conditions;
 use crate::meta::Meta;
-use crate::read::{Status, Txn, Write};
+use crate::read::{KeyNames, Status, Txn, Write};
 use crate::timeline::CollectTimeline;
 
 /// Something wrong that needs no isolation level to be wrong.
@@ -257,11 +257,36 @@ fn by_rank(
     Some((key, versions.into_iter().map(|(write, _)| write).collect()))
 }
 
+/// A key as the history has it.
+fn named(names: &KeyNames, key: Key) -> Value {
+    names
+        .get(&key)
+        .map_or(Value::from(key), |it| Value::from(it.as_str()))
+}
+
+/// Puts names in place of the keys of an operation.
+fn rename(op: &mut String, names: &KeyNames) -> io::Result<()> {
+    let mut fields: Value = serde_json::from_str(op).map_err(io::Error::other)?;
+    let put = |field: &mut Value| {
+        if let Some(key) = field.as_i64() {
+            *field = named(names, key);
+        }
+    };
+    put(&mut fields[1]);
+    if fields[0] == "range" {
+        put(&mut fields[2]);
+        let rows = fields[3].as_array_mut().into_iter().flatten();
+        rows.for_each(|row| put(&mut row[0]));
+    }
+    *op = fields.to_string();
+    Ok(())
+}
+
 /// Writes the history in our own format.
 pub(crate) fn write(
     path: &Path,
     meta: &Meta,
-    txns: &[Txn],
+    (txns, key_names): (&[Txn], &KeyNames),
     orders: &Orders,
     events: &[Value],
 ) -> io::Result<()> {
@@ -283,6 +308,7 @@ pub(crate) fn write(
         } else {
             String::new()
         };
+        let key = named(key_names, key);
         writeln!(out, "{{\"initial\":{{\"key\":{key},\"value\":0{row}}}}}")?;
     }
     let names: FxHashSet<&str> = txns.iter().filter_map(|it| it.name.as_deref()).collect();
@@ -290,7 +316,7 @@ pub(crate) fn write(
         writeln!(out, "{}", json!({"event": event}))?;
     }
     for txn in txns {
-        write_txn(&mut out, meta, txn, &names)?;
+        write_txn(&mut out, meta, txn, (&names, key_names))?;
     }
     for (key, versions) in orders {
         let value = |it: &Write| {
@@ -304,18 +330,18 @@ pub(crate) fn write(
         writeln!(
             out,
             "{}",
-            json!({"version_order": {"key": key, "values": values}})
+            json!({"version_order": {"key": named(key_names, *key), "values": values}})
         )?;
     }
     out.flush()
 }
 
-/// Writes a transaction as a line. `names` are those that snapshots may contain.
+/// Writes a transaction as a line. `names` are those that snapshots may contain; `keys` those of keys.
 pub(crate) fn write_txn(
     out: &mut impl io::Write,
     meta: &Meta,
     txn: &Txn,
-    names: &FxHashSet<&str>,
+    (names, keys): (&FxHashSet<&str>, &KeyNames),
 ) -> io::Result<()> {
     write!(
         out,
@@ -347,6 +373,9 @@ pub(crate) fn write_txn(
     let mut ops = txn.ops.clone();
     for (at, snapshot) in &txn.asked {
         ops[*at] = conditions::with_snapshot(&ops[*at], snapshot, |it| names.contains(it));
+    }
+    if !keys.is_empty() {
+        ops.iter_mut().try_for_each(|op| rename(op, keys))?;
     }
     writeln!(out, ",\"ops\":[{}]}}", ops.join(","))
 }

@@ -99,6 +99,14 @@ impl Meta {
         let text = kingsnake_datasets::bounded::read_regular(&directory.join(NAME), MOST_META)?;
         let meta: Meta = serde_json::from_str(&text).map_err(io::Error::other)?;
         match meta.initially {
+            Initially::Blocks { blocks, stride, .. }
+                if stride < 1 || blocks.checked_mul(stride).is_none_or(|n| n > MOST_ROWS) =>
+            {
+                let words = format!(
+                    "{NAME} claims {blocks} blocks of {stride} keys; at most {MOST_ROWS} rows are taken"
+                );
+                Err(io::Error::other(words))
+            }
             Initially::Rows(n) | Initially::EvenRows(n) | Initially::NumberedRows(n)
                 if n > MOST_ROWS =>
             {

@@ -4,6 +4,7 @@ use std::io;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rustc_hash::FxHashMap;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -80,13 +81,17 @@ pub enum BadJournal {
     },
 }
 
-/// Every transaction of a collection, in the order in which they began.
-pub(crate) fn read(directory: &Path) -> Result<Vec<Txn>, BadJournal> {
+/// What keys are called in the history, where they have names.
+pub(crate) type KeyNames = FxHashMap<Key, String>;
+
+/// Every transaction of a collection, in the order in which they began, and the names of keys.
+pub(crate) fn read(directory: &Path) -> Result<(Vec<Txn>, KeyNames), BadJournal> {
     let io = |path: &Path, error| BadJournal::Io {
         path: path.to_owned(),
         error,
     };
     let mut txns = Vec::new();
+    let mut names = KeyNames::default();
     let paths = journals(directory).map_err(|error| io(directory, error))?;
     for (client, path) in paths.iter().enumerate() {
         let bytes = written(path).map_err(|error| io(path, error))?;
@@ -95,10 +100,10 @@ pub(crate) fn read(directory: &Path) -> Result<Vec<Txn>, BadJournal> {
             .iter()
             .rposition(|&byte| byte == b'\n')
             .map_or(0, |at| at + 1);
-        read_journal(path, &bytes[..whole], client, &mut txns)?;
+        read_journal(path, &bytes[..whole], client, &mut txns, &mut names)?;
     }
     txns.sort_by_key(|txn| txn.id);
-    Ok(txns)
+    Ok((txns, names))
 }
 
 /// What was written into a journal. The place that was set aside after it is zeros, of which a sparse file may claim any number.
@@ -170,12 +175,14 @@ fn read_journal(
     bytes: &[u8],
     client: usize,
     txns: &mut Vec<Txn>,
+    names: &mut KeyNames,
 ) -> Result<(), BadJournal> {
     let mut reader = JournalReader::default();
     for line in bytes.split(|&byte| byte == b'\n') {
         txns.extend(reader.take(line, client, path)?);
     }
     txns.extend(reader.cut());
+    names.extend(reader.names);
     Ok(())
 }
 
@@ -183,6 +190,7 @@ fn read_journal(
 #[derive(Default)]
 pub(crate) struct JournalReader {
     open: Option<Open>,
+    names: KeyNames,
     n_lines: usize,
 }
 
@@ -199,7 +207,8 @@ impl JournalReader {
             return Ok(None);
         }
         let mut txns = Vec::new();
-        if take(line, client, &mut self.open, &mut txns).is_none() {
+        let into = (&mut txns, &mut self.names);
+        if take(line, client, &mut self.open, into).is_none() {
             return Err(BadJournal::Line {
                 path: path.to_owned(),
                 line: self.n_lines,
@@ -232,7 +241,12 @@ fn is_plain(fields: &[Value]) -> bool {
 }
 
 /// Takes one line; nothing where it makes no sense.
-fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>) -> Option<()> {
+fn take(
+    line: &[u8],
+    client: usize,
+    open: &mut Option<Open>,
+    (txns, names): (&mut Vec<Txn>, &mut KeyNames),
+) -> Option<()> {
     let fields: Vec<Value> = serde_json::from_slice(line).ok()?;
     let number = |at: usize| fields.get(at).and_then(Value::as_i64);
     let text = |at: usize| fields.get(at).and_then(Value::as_str);
@@ -261,6 +275,10 @@ fn take(line: &[u8], client: usize, open: &mut Option<Open>, txns: &mut Vec<Txn>
         if let Some(last) = open.replace(next) {
             last.close(txns);
         }
+        return Some(());
+    }
+    if name == "key" {
+        names.insert(number(1)?, text(2)?.to_owned());
         return Some(());
     }
     let this = open.as_mut()?;
@@ -344,7 +362,7 @@ mod tests {
         lines(&mut journal).unwrap();
         // As after a kill.
         std::mem::forget(journal);
-        read(directory.path()).unwrap()
+        read(directory.path()).unwrap().0
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::adapter::{Database, Resolution};
 use crate::journal::journal_name;
 use crate::merge;
 use crate::meta::Meta;
-use crate::read::{BadJournal, JournalReader, Status, Txn};
+use crate::read::{BadJournal, JournalReader, KeyNames, Status, Txn};
 
 const PIECE: usize = 1 << 20;
 /// How long a database is asked what became of a transaction.
@@ -179,7 +179,12 @@ impl JournalTail {
     fn push_txn(&self, txn: &Txn, lines: &mut Vec<u8>) {
         // No snapshot names a transaction here: conditions are not watched.
         // Writing into memory does not fail.
-        let _ = merge::write_txn(lines, &self.meta, txn, &FxHashSet::default());
+        let _ = merge::write_txn(
+            lines,
+            &self.meta,
+            txn,
+            (&FxHashSet::default(), &KeyNames::default()),
+        );
     }
 
     /// Asks for the end of a transaction that is held back; whether none is left.

@@ -14,7 +14,9 @@ use thiserror::Error;
 
 use crate::adapter::{Initially, Key, SessionShare};
 use crate::conditions::{self, Asked};
-use crate::script::{self, BadScript, Script};
+use crate::mix::{self, BadMix, Mix};
+use crate::script::Script;
+use crate::sql::{SqlFile, Statement};
 
 /// What one transaction does.
 pub(crate) enum TxnPlan {
@@ -24,6 +26,8 @@ pub(crate) enum TxnPlan {
     Known(Vec<TxnStep>),
     /// A compare-and-set of one key, from what the session last saw there.
     Cas(Key),
+    /// Statements of a user's own.
+    Stated(Vec<Statement>),
     /// Rows chosen by conditions.
     Asked(Vec<Asked>),
 }
@@ -44,7 +48,9 @@ enum Make {
     Where,
     Bank { accounts: usize },
     Register { keys: usize },
-    Script { script: Script, keys: usize },
+    Mix { mix: Mix, keys: usize },
+    Script(Script),
+    Sql(SqlFile),
 }
 
 /// Why a workload cannot be had.
@@ -76,7 +82,7 @@ pub enum BadWorkload {
     },
     /// The file is no workload.
     #[error(transparent)]
-    Script(#[from] BadScript),
+    Mix(#[from] BadMix),
 }
 
 /// A line of the table.
@@ -195,17 +201,17 @@ impl Load {
                 what: "number of operations",
             });
         }
-        let script = script::read(path)?;
+        let mix = mix::read(path)?;
         let keys = keys.unwrap_or(20);
-        if keys < script.n_variables {
-            let (workload, needs) = (path.to_owned(), script.n_variables);
+        if keys < mix.n_variables {
+            let (workload, needs) = (path.to_owned(), mix.n_variables);
             return Err(BadWorkload::FewKeys {
                 workload,
                 needs,
                 keys,
             });
         }
-        let kind = script.kind;
+        let kind = mix.kind;
         let initially = match kind {
             WorkloadKind::Registers => Initially::Rows(keys as i64),
             _ => Initially::Nothing,
@@ -213,7 +219,7 @@ impl Load {
         Ok(Load {
             kind,
             initially,
-            make: Make::Script { script, keys },
+            make: Make::Mix { mix, keys },
         })
     }
 
@@ -244,6 +250,42 @@ impl Load {
         TxnPlan::Known(steps[..n_steps].to_vec())
     }
 
+    /// Sessions that take the steps of a script.
+    pub fn of_script(script: Script) -> Self {
+        Load {
+            kind: script.kind(),
+            initially: script.initially(),
+            make: Make::Script(script),
+        }
+    }
+
+    /// A user's own statements.
+    pub fn of_sql(sql: SqlFile) -> Self {
+        Load {
+            kind: WorkloadKind::Registers,
+            // Every row of the set-up is of writer 0.
+            initially: Initially::Rows(0),
+            make: Make::Sql(sql),
+        }
+    }
+
+    /// Statements that make own tables, and those that remove them.
+    pub(crate) fn own_tables(&self) -> (&[Statement], &[Statement]) {
+        match &self.make {
+            Make::Sql(sql) => (&sql.setup, &sql.teardown),
+            Make::Script(script) => (&script.setup, &script.teardown),
+            _ => (&[], &[]),
+        }
+    }
+
+    /// The script, if it is one.
+    pub fn script(&self) -> Option<&Script> {
+        match &self.make {
+            Make::Script(script) => Some(script),
+            _ => None,
+        }
+    }
+
     /// What the keys hold.
     pub fn kind(&self) -> WorkloadKind {
         self.kind
@@ -262,6 +304,7 @@ impl Load {
     /// The next transaction.
     pub(crate) fn plan(&self, rng: &mut Rng) -> TxnPlan {
         let steps = match &self.make {
+            Make::Sql(sql) => return TxnPlan::Stated(sql.transaction(rng)),
             Make::Embedded(workload) => return TxnPlan::Steps(workload.transaction(rng)),
             Make::Skew { pairs } => skew(2 * rng.below(*pairs) as Key, rng),
             Make::LongFork { pairs } => long_fork(2 * rng.below(*pairs) as Key, rng),
@@ -281,7 +324,9 @@ impl Load {
                     _ => return TxnPlan::Cas(key),
                 }
             }
-            Make::Script { script, keys } => script.steps(*keys, rng),
+            Make::Mix { mix, keys } => mix.steps(*keys, rng),
+            // Its sessions are told each step.
+            Make::Script(_) => Vec::new(),
         };
         TxnPlan::Known(steps)
     }
@@ -340,6 +385,10 @@ impl TxnPlan {
                 TxnPlan::Known(steps)
             }
             TxnPlan::Cas(key) => TxnPlan::Known(vec![TxnStep::Read(key)]),
+            TxnPlan::Stated(mut statements) => {
+                statements.retain(|it| !it.changes());
+                TxnPlan::Stated(statements)
+            }
             TxnPlan::Asked(mut all) => {
                 all.retain(Asked::is_read);
                 TxnPlan::Asked(all)

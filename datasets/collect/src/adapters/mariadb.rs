@@ -18,8 +18,8 @@ use mysql::{BinlogDumpFlags, BinlogRequest, Conn, DriverError, Opts, OptsBuilder
 use super::tls::{self, TlsMode};
 use super::{Target, table};
 use crate::adapter::{
-    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell, VersionLog,
-    Wrote,
+    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, SqlAnswer, StoredCell,
+    VersionLog, Wrote,
 };
 use crate::address::redacted;
 
@@ -514,6 +514,24 @@ impl DatabaseSession for Client {
         Ok((self.conn.affected_rows() > 0).then(Wrote::default))
     }
 
+    fn sql(&mut self, statement: &str) -> Result<SqlAnswer, Failure> {
+        self.has_written = true;
+        let of = |error: mysql::Error| failure(&error);
+        let mut result = self.conn.query_iter(statement).map_err(of)?;
+        let columns = result.columns();
+        let columns = columns.as_ref().iter();
+        let mut answer = SqlAnswer {
+            columns: columns.map(|it| it.name_str().into_owned()).collect(),
+            rows: Vec::new(),
+            changed: result.affected_rows(),
+        };
+        for row in result.by_ref() {
+            let values = row.map_err(of)?.unwrap();
+            answer.rows.push(values.iter().map(cell).collect());
+        }
+        Ok(answer)
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         // A commit that was interrupted may have happened all the same.
         self.run("COMMIT").map_err(|failure| match failure {
@@ -531,6 +549,15 @@ impl DatabaseSession for Client {
 
     fn abort(&mut self) -> Result<(), Failure> {
         self.run("ROLLBACK")
+    }
+}
+
+/// A value as a text.
+fn cell(value: &Value) -> Option<String> {
+    match value {
+        Value::NULL => None,
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        other => Some(other.as_sql(true)),
     }
 }
 

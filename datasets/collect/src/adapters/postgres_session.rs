@@ -1,10 +1,12 @@
 //! A session on `PostgreSQL`: its connection, its prepared statements, and the operations of a transaction.
 
-use postgres::{Client as Connection, Statement};
+use postgres::{Client as Connection, SimpleQueryMessage, Statement};
 
 use super::postgres::failure;
 use super::postgres_conditions::{self as conditions, Conditions};
-use crate::adapter::{Aggregate, Chosen, DatabaseSession, Failure, Key, StoredCell, Wrote};
+use crate::adapter::{
+    Aggregate, Chosen, DatabaseSession, Failure, Key, SqlAnswer, StoredCell, Wrote,
+};
 
 pub(super) struct Statements {
     pub(super) read: Statement,
@@ -183,6 +185,27 @@ impl DatabaseSession for Client {
             &[numbers.0, numbers.1],
         )?;
         Ok(found.first().map(|it| it.value))
+    }
+
+    fn sql(&mut self, statement: &str) -> Result<SqlAnswer, Failure> {
+        // The simple protocol, in which every value is a text and parameters need no types.
+        let told = self.connection.simple_query(statement);
+        let mut answer = SqlAnswer::default();
+        for message in told.map_err(|error| failure(&error))? {
+            match message {
+                SimpleQueryMessage::Row(row) => {
+                    let cells = 0..row.len();
+                    let cells = cells.map(|at| row.get(at).map(str::to_owned));
+                    answer.rows.push(cells.collect());
+                }
+                SimpleQueryMessage::RowDescription(columns) => {
+                    answer.columns = columns.iter().map(|it| it.name().to_owned()).collect();
+                }
+                SimpleQueryMessage::CommandComplete(n) => answer.changed = n,
+                _ => {}
+            }
+        }
+        Ok(answer)
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {

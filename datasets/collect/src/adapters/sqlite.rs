@@ -10,8 +10,8 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 
 use super::Target;
 use crate::adapter::{
-    Aggregate, Chosen, Database, DatabaseSession, Failure, Initially, Key, OrderBy, StoredCell,
-    VersionLog, Wrote,
+    Aggregate, Chosen, Database, DatabaseSession, Failure, Initially, Key, OrderBy, SqlAnswer,
+    StoredCell, VersionLog, Wrote,
 };
 
 /// The database at a target.
@@ -341,6 +341,27 @@ impl DatabaseSession for Client {
             .map_err(fatal)
     }
 
+    fn sql(&mut self, statement: &str) -> Result<SqlAnswer, Failure> {
+        let mut statement = self.connection.prepare(statement).map_err(fatal)?;
+        let columns: Vec<String> = statement
+            .column_names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let n_columns = columns.len();
+        let cells = |row: &rusqlite::Row<'_>| -> rusqlite::Result<Vec<Option<String>>> {
+            (0..n_columns).map(|at| cell(row, at)).collect()
+        };
+        let rows = statement.query_map([], cells).map_err(fatal)?;
+        let rows = rows.collect::<Result<_, _>>().map_err(fatal)?;
+        drop(statement);
+        Ok(SqlAnswer {
+            columns,
+            rows,
+            changed: self.connection.changes(),
+        })
+    }
+
     fn commit(&mut self) -> Result<Option<String>, Failure> {
         self.run("COMMIT").map(|()| None)
     }
@@ -352,6 +373,19 @@ impl DatabaseSession for Client {
         }
         self.run("ROLLBACK")
     }
+}
+
+/// A value as a text.
+fn cell(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> {
+    use rusqlite::types::ValueRef;
+    Ok(match row.get_ref(at)? {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(text) | ValueRef::Blob(text) => {
+            Some(String::from_utf8_lossy(text).into_owned())
+        }
+    })
 }
 
 impl Client {

@@ -1,7 +1,6 @@
 //! One client of a run: begins transactions, carries out their steps, records what it saw, connects again.
 
 use std::io;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,42 @@ use crate::conditions::{self, Asked};
 use crate::journal::{End, Journal};
 use crate::workload::TxnPlan;
 
+mod stated;
+
+/// The value of a step, or else the transaction's end.
+macro_rules! attempt {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(failure) => return Ok(Err(failure)),
+        }
+    };
+}
+
+/// What a step was answered.
+pub(super) enum StepAnswer {
+    /// A read of a register or a row; nothing where there is none.
+    Cell(Option<StoredCell>),
+    /// The elements of a list.
+    List(Vec<i64>),
+    /// Rows: keys and values.
+    Rows(Vec<(Key, i64)>),
+    /// The value that was written.
+    Wrote(i64),
+    /// Whether there was a row to delete.
+    Deleted(bool),
+}
+
+impl StepAnswer {
+    /// The number beside the value that was read, by which some workloads go on.
+    fn beside(&self) -> i64 {
+        match self {
+            StepAnswer::Cell(Some(cell)) => cell.beside,
+            _ => 0,
+        }
+    }
+}
+
 pub(super) struct Client<'a> {
     shared: &'a Shared<'a>,
     number: usize,
@@ -27,6 +62,10 @@ pub(super) struct Client<'a> {
     seen: FxHashMap<Key, i64>,
     /// The database's name of the transaction, once it is recorded.
     has_name: bool,
+    /// Whether the commit of the transaction was sent.
+    is_committing: bool,
+    /// What statements of the transaction changed.
+    sql_writes: Vec<stated::SqlWrite>,
     /// Since when no request was answered.
     lost_since: Option<Instant>,
     /// Transactions of the session since its last fence; nothing where it had none yet.
@@ -46,6 +85,8 @@ impl<'a> Client<'a> {
             rng: Rng::new(Rng::new(seed).number()),
             seen: FxHashMap::default(),
             has_name: false,
+            is_committing: false,
+            sql_writes: Vec::new(),
             lost_since: None,
             since_fence: None,
         }
@@ -54,18 +95,16 @@ impl<'a> Client<'a> {
     pub(super) fn work(mut self) -> io::Result<()> {
         match self.all() {
             Ok(()) => Ok(()),
-            Err(halt) => {
-                self.shared.halt.store(true, Ordering::Relaxed);
-                match halt {
-                    Halt::Io(error) => Err(error),
-                    Halt::Trouble(why) => {
-                        let trouble = &self.shared.trouble;
-                        let mut trouble = trouble.lock().unwrap_or_else(PoisonError::into_inner);
-                        trouble.get_or_insert(why);
-                        Ok(())
-                    }
+            Err(halt) => match halt {
+                Halt::Io(error) => {
+                    self.shared.halt.store(true, Ordering::Relaxed);
+                    Err(error)
                 }
-            }
+                Halt::Trouble(why) => {
+                    self.shared.trouble(why);
+                    Ok(())
+                }
+            },
         }
     }
 
@@ -124,26 +163,37 @@ impl<'a> Client<'a> {
         if !self.connect()? {
             return Ok(End::Aborted("stopped"));
         }
-        let shared = self.shared;
-        let id = shared.next_txn.fetch_add(1, Ordering::Relaxed);
-        self.has_name = false;
-        self.journal.begin(id, self.name, shared.clock.now())?;
-        let mut committing = false;
-        let outcome = match self.act(plan, &mut committing) {
+        self.enter()?;
+        let outcome = match self.act(plan) {
             Err(Halt::Io(error)) => return Err(Halt::Io(error)),
             Err(Halt::Trouble(why)) => Err(Failure::Fatal(why)),
             Ok(outcome) => outcome,
         };
-        let end = match &outcome {
+        self.leave(&outcome)
+    }
+
+    /// Records that a transaction begins, before the first request.
+    pub(super) fn enter(&mut self) -> io::Result<()> {
+        let id = self.shared.next_txn.fetch_add(1, Ordering::Relaxed);
+        self.has_name = false;
+        self.is_committing = false;
+        self.sql_writes.clear();
+        self.journal.begin(id, self.name, self.shared.clock.now())
+    }
+
+    /// Records how a transaction ended; rolls back or drops the connection where it failed.
+    pub(super) fn leave(&mut self, outcome: &Result<(), Failure>) -> Result<End, Halt> {
+        let shared = self.shared;
+        let end = match outcome {
             Ok(()) => End::Committed,
             Err(Failure::Aborted(reason)) => End::Aborted(reason),
-            Err(Failure::Lost(_) | Failure::Fatal(_)) if committing => End::Unknown,
+            Err(Failure::Lost(_) | Failure::Fatal(_)) if self.is_committing => End::Unknown,
             Err(Failure::Lost(_)) => End::Aborted("connection lost"),
             Err(Failure::Fatal(_)) => End::Aborted("error"),
         };
         self.journal.end(end, shared.clock.now())?;
         shared.count(end);
-        match &outcome {
+        match outcome {
             Ok(()) => {}
             Err(Failure::Aborted(_)) => self.roll_back(),
             Err(Failure::Lost(why)) => {
@@ -174,7 +224,7 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    fn roll_back(&mut self) {
+    pub(super) fn roll_back(&mut self) {
         let rolled_back = self.session.as_mut().map(|session| session.abort());
         if matches!(rolled_back, Some(Err(_))) {
             self.session = None;
@@ -182,7 +232,7 @@ impl<'a> Client<'a> {
     }
 
     /// Connects where there is no connection; false where the collection was stopped meanwhile.
-    fn connect(&mut self) -> Result<bool, Halt> {
+    pub(super) fn connect(&mut self) -> Result<bool, Halt> {
         if self.session.is_some() {
             return Ok(true);
         }
@@ -201,53 +251,77 @@ impl<'a> Client<'a> {
         Ok(true)
     }
 
-    /// Begin, steps, commit. The outer error ends the collection, the inner one the transaction.
-    fn act(&mut self, plan: TxnPlan, committing: &mut bool) -> Result<Result<(), Failure>, Halt> {
-        macro_rules! attempt {
-            ($result:expr) => {
-                match $result {
-                    Ok(value) => value,
-                    Err(failure) => return Ok(Err(failure)),
-                }
-            };
-        }
+    /// Lends the connection out. The outer error ends the collection, the inner one the transaction.
+    pub(super) fn with<T>(
+        &mut self,
+        act: impl FnOnce(&mut Self, &mut dyn DatabaseSession) -> io::Result<Result<T, Failure>>,
+    ) -> Result<Result<T, Failure>, Halt> {
         let Some(mut session) = self.session.take() else {
             return Err(Halt::Trouble("internal error: no connection".to_owned()));
         };
-        // Put back before anything can return.
-        let outcome = (|| -> Result<Result<(), Failure>, Halt> {
-            attempt!(session.begin());
-            self.named(session.name().as_deref())?;
+        let outcome = act(self, &mut *session);
+        self.session = Some(session);
+        Ok(outcome?)
+    }
+
+    pub(super) fn begin(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+    ) -> io::Result<Result<(), Failure>> {
+        if let Err(failure) = session.begin() {
+            return Ok(Err(failure));
+        }
+        self.named(session.name().as_deref())?;
+        Ok(Ok(()))
+    }
+
+    pub(super) fn commit(
+        &mut self,
+        session: &mut dyn DatabaseSession,
+    ) -> io::Result<Result<(), Failure>> {
+        attempt!(self.expect_shown());
+        self.journal.committing()?;
+        self.is_committing = true;
+        match session.commit() {
+            Ok(name) => self.named(name.as_deref()).map(Ok),
+            Err(failure) => Ok(Err(failure)),
+        }
+    }
+
+    /// Begin, steps, commit.
+    fn act(&mut self, plan: TxnPlan) -> Result<Result<(), Failure>, Halt> {
+        self.with(|this, session| {
+            attempt!(this.begin(session)?);
             match plan {
                 TxnPlan::Steps(mut transaction) => {
                     let mut read = 0;
                     while let Some(step) = transaction.next(read) {
-                        read = attempt!(self.step(&mut *session, step)?);
-                        self.rest();
+                        read = attempt!(this.step(session, step)?).beside();
+                        this.rest();
                     }
                 }
                 TxnPlan::Known(steps) => {
                     for step in steps {
-                        attempt!(self.step(&mut *session, step)?);
-                        self.rest();
+                        attempt!(this.step(session, step)?);
+                        this.rest();
                     }
                 }
-                TxnPlan::Cas(key) => attempt!(self.cas(&mut *session, key)?),
+                TxnPlan::Stated(statements) => {
+                    for statement in &statements {
+                        attempt!(this.state(session, statement)?);
+                        this.rest();
+                    }
+                }
+                TxnPlan::Cas(key) => attempt!(this.cas(session, key)?),
                 TxnPlan::Asked(all) => {
                     for asked in all {
-                        attempt!(self.ask(&mut *session, asked)?);
-                        self.rest();
+                        attempt!(this.ask(session, asked)?);
+                        this.rest();
                     }
                 }
             }
-            self.journal.committing()?;
-            *committing = true;
-            let name = attempt!(session.commit());
-            self.named(name.as_deref())?;
-            Ok(Ok(()))
-        })();
-        self.session = Some(session);
-        outcome
+            this.commit(session)
+        })
     }
 
     fn rest(&self) {
@@ -291,27 +365,19 @@ impl<'a> Client<'a> {
         self.shared.next_value.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// One operation; the number beside what it read.
-    fn step(
+    /// One operation.
+    pub(super) fn step(
         &mut self,
         session: &mut dyn DatabaseSession,
         step: TxnStep,
-    ) -> io::Result<Result<i64, Failure>> {
-        macro_rules! attempt {
-            ($result:expr) => {
-                match $result {
-                    Ok(value) => value,
-                    Err(failure) => return Ok(Err(failure)),
-                }
-            };
-        }
-        match step {
+    ) -> io::Result<Result<StepAnswer, Failure>> {
+        let answer = match step {
             TxnStep::Read(key) | TxnStep::ReadRow(key) => {
                 let cell = attempt!(session.read(key));
                 self.journal.read(key, cell.map(|cell| cell.value))?;
                 self.snapshot(session)?;
                 self.sees(key, cell.map_or(0, |cell| cell.value));
-                return Ok(Ok(cell.map_or(0, |cell| cell.beside)));
+                StepAnswer::Cell(cell)
             }
             TxnStep::Write(key, beside) => {
                 let value = self.value();
@@ -319,42 +385,49 @@ impl<'a> Client<'a> {
                 let wrote = attempt!(session.write(key, StoredCell { value, beside }));
                 self.wrote(&wrote)?;
                 self.sees(key, value);
+                StepAnswer::Wrote(value)
             }
             TxnStep::Insert(key) => {
                 let value = self.value();
                 self.journal.write("insert", key, value)?;
                 let wrote = attempt!(session.write(key, StoredCell { value, beside: 0 }));
                 self.wrote(&wrote)?;
+                StepAnswer::Wrote(value)
             }
             TxnStep::ReadList(key) => {
                 let list = attempt!(session.read_list(key));
                 self.journal.read_list(key, &list)?;
                 self.snapshot(session)?;
+                StepAnswer::List(list)
             }
             TxnStep::Append(key) => {
                 let value = self.value();
                 self.journal.write("a", key, value)?;
                 let wrote = attempt!(session.append(key, value));
                 self.wrote(&wrote)?;
+                StepAnswer::Wrote(value)
             }
             TxnStep::Range(low, high) => {
                 let rows = attempt!(session.range(low, high));
                 self.journal.range(low, high, &rows)?;
                 self.snapshot(session)?;
+                StepAnswer::Rows(rows)
             }
             TxnStep::Delete(key) => {
                 let tombstone = self.value();
                 self.journal.write("delete", key, tombstone)?;
                 let wrote = attempt!(session.delete(key));
-                self.journal.found(wrote.is_some())?;
+                let found = wrote.is_some();
+                self.journal.found(found)?;
                 self.wrote(&wrote.unwrap_or_default())?;
+                StepAnswer::Deleted(found)
             }
             other => {
                 let why = format!("this workload needs {other:?}, which is not collected");
                 return Ok(Err(Failure::Fatal(why)));
             }
-        }
-        Ok(Ok(0))
+        };
+        Ok(Ok(answer))
     }
 
     /// One operation that asks by a condition.
@@ -363,14 +436,6 @@ impl<'a> Client<'a> {
         session: &mut dyn DatabaseSession,
         asked: Asked,
     ) -> io::Result<Result<(), Failure>> {
-        macro_rules! attempt {
-            ($result:expr) => {
-                match $result {
-                    Ok(value) => value,
-                    Err(failure) => return Ok(Err(failure)),
-                }
-            };
-        }
         match asked {
             Asked::Insert(number) => {
                 let value = self.value();

@@ -1,5 +1,5 @@
-//! A workload from a TOML file: transactions with weights, each a list of operations on variables that stand for
-//! different keys.
+//! A mix from a TOML file: transactions with weights, each a list of operations on variables that stand for different
+//! keys.
 //!
 //! ```toml
 //! [[transaction]]
@@ -17,8 +17,8 @@ use thiserror::Error;
 
 use crate::adapter::Key;
 
-/// Transactions of a file.
-pub(crate) struct Script {
+/// Transactions of a file, each with a weight.
+pub(crate) struct Mix {
     pub(crate) kind: WorkloadKind,
     /// The most different keys that a transaction needs.
     pub(crate) n_variables: usize,
@@ -38,7 +38,7 @@ enum Verb {
 
 /// Why a file is no workload.
 #[derive(Debug, Error)]
-pub enum BadScript {
+pub enum BadMix {
     /// It cannot be read.
     #[error("cannot read {path}: {error}")]
     Io {
@@ -75,26 +75,25 @@ fn one() -> usize {
     1
 }
 
-/// The most bytes of a script.
-const MOST_SCRIPT: u64 = 16 << 20;
+/// The most bytes of a mix.
+const MOST_MIX: u64 = 16 << 20;
 
-pub(crate) fn read(path: &str) -> Result<Script, BadScript> {
+pub(crate) fn read(path: &str) -> Result<Mix, BadMix> {
     let path = Path::new(path);
-    let text = kingsnake_datasets::bounded::read_text(path, MOST_SCRIPT).map_err(|error| {
-        BadScript::Io {
+    let text =
+        kingsnake_datasets::bounded::read_text(path, MOST_MIX).map_err(|error| BadMix::Io {
             path: path.to_owned(),
             error,
-        }
-    })?;
-    parse(&text).map_err(|problem| BadScript::Form {
+        })?;
+    parse(&text).map_err(|problem| BadMix::Form {
         path: path.to_owned(),
         problem,
     })
 }
 
-fn parse(text: &str) -> Result<Script, String> {
+fn parse(text: &str) -> Result<Mix, String> {
     let raw: Raw = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut script = Script {
+    let mut mix = Mix {
         kind: WorkloadKind::Registers,
         n_variables: 1,
         transactions: Vec::new(),
@@ -117,15 +116,15 @@ fn parse(text: &str) -> Result<Script, String> {
                 variables.push(name);
             }
         }
-        script.n_variables = script.n_variables.max(variables.len());
-        script.weight += transaction.weight;
-        script.transactions.push((transaction.weight, ops));
+        mix.n_variables = mix.n_variables.max(variables.len());
+        mix.weight += transaction.weight;
+        mix.transactions.push((transaction.weight, ops));
     }
-    if script.weight == 0 {
+    if mix.weight == 0 {
         return Err("no [[transaction]] has a weight above 0".to_owned());
     }
-    script.kind = kind.unwrap_or(WorkloadKind::Registers);
-    Ok(script)
+    mix.kind = kind.unwrap_or(WorkloadKind::Registers);
+    Ok(mix)
 }
 
 fn parse_op(op: &str) -> Result<(Verb, WorkloadKind, &str), String> {
@@ -147,7 +146,7 @@ fn parse_op(op: &str) -> Result<(Verb, WorkloadKind, &str), String> {
     Ok((verb, kind, name.trim()))
 }
 
-impl Script {
+impl Mix {
     /// One transaction's steps, on different keys among this many.
     pub(crate) fn steps(&self, keys: usize, rng: &mut Rng) -> Vec<TxnStep> {
         let mut drawn = rng.below(self.weight);
@@ -188,10 +187,10 @@ mod tests {
     #[test]
     fn variables_stand_for_different_keys() {
         let text = "[[transaction]]\nops = ['read a', 'read b', 'write a']";
-        let script = parse(text).unwrap();
+        let mix = parse(text).unwrap();
         let mut rng = Rng::new(1);
         for _ in 0..100 {
-            let steps = script.steps(2, &mut rng);
+            let steps = mix.steps(2, &mut rng);
             let [TxnStep::Read(a), TxnStep::Read(b), TxnStep::Write(c, 0)] = steps[..] else {
                 panic!("{steps:?}");
             };

@@ -1,0 +1,188 @@
+//! Runs the rounds of an aimed hunt, one after the other; a place where the level was violated is not looked at again.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use kingsnake_studies::{Batch, BatchEnded, Item, Mode, batch};
+use serde_json::{Value, json};
+
+use super::aim::{self, Aim, Round};
+use super::recipe::HuntRecipe;
+use super::{page, write_report};
+use crate::args::{HuntArgs, Typed};
+use crate::interrupt;
+use crate::study_bar::StudyBar;
+use crate::voice::{Voice, count, say};
+
+/// Runs the rounds that have no row yet, and writes the page. Exit status as of any hunt.
+pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voice) -> Result<u8> {
+    // A wrong level must not be found out after the first collection.
+    Typed::try_parse_from(["kingsnake", "check", "h", "--level", level]).context("--aim")?;
+    if args.cells.jobs > 1 {
+        bail!("--aim runs one round after the other, because each depends on those before; leave out --jobs");
+    }
+    let aim = Aim {
+        level: level.to_owned(),
+        is_blind: args.blind,
+    };
+    let rounds = aim::rounds(recipe)?;
+    let item = |round: &Round<'_>| Item {
+        name: round.name(&aim),
+        key: round.name(&aim),
+        argv: vec![
+            "collect".to_owned(),
+            round.database.name.clone(),
+            "--isolation".to_owned(),
+            round.isolation.to_owned(),
+        ],
+        history: args.out.join(kingsnake_collect::HISTORY),
+    };
+    let hunt = AimedHunt {
+        items: rounds.iter().map(item).collect(),
+        rounds,
+        recipe,
+        aim,
+        args,
+        rows: Mutex::default(),
+    };
+    let stop = interrupt::listen().context("cannot listen to signals")?;
+    let mut options = super::options(args, recipe);
+    options.words.push(format!("--aim={level}"));
+    options.words.extend(args.blind.then(|| "--blind".to_owned()));
+    let mode = args.cells.mode(args.json);
+    if !matches!(mode, Mode::Local | Mode::List { .. }) {
+        bail!("--aim runs one round after the other on this machine; leave out --on, --prepare and --cell");
+    }
+    match batch(&hunt, &options, &stop, &mut StudyBar::new(voice))? {
+        BatchEnded::Status(status) => Ok(status),
+        BatchEnded::Rows(rows) => hunt.report(&rows, voice),
+    }
+}
+
+struct AimedHunt<'a> {
+    rounds: Vec<Round<'a>>,
+    items: Vec<Item>,
+    recipe: &'a HuntRecipe,
+    aim: Aim,
+    args: &'a HuntArgs,
+    /// The rows of this process.
+    rows: Mutex<Vec<Value>>,
+}
+
+impl AimedHunt<'_> {
+    /// Every row so far: those that earlier processes left, and those of this one.
+    fn rows(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.args.out.join("rows.jsonl")).unwrap_or_default();
+        let mut rows: Vec<Value> = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        let own = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.extend(own.iter().cloned());
+        rows
+    }
+
+    fn round(&self, name: &str) -> Option<&Round<'_>> {
+        let at = self.items.iter().position(|it| it.name == name)?;
+        self.rounds.get(at)
+    }
+
+    fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
+        let ran: Vec<Value> = rows.iter().filter(|it| it["skipped"].is_null()).cloned().collect();
+        let found = self.found(rows);
+        write_report(&self.args.out, &self.recipe.name, &ran, &found)?;
+        if !voice.quiet {
+            say(&found).context("cannot write to stdout")?;
+        }
+        super::ending(rows, self.items.len(), &self.args.out.join("report.html"), voice)
+    }
+
+    /// A line for each place: in which round the level was violated, after how many transactions.
+    fn found(&self, rows: &[Value]) -> String {
+        let mut out = format!(
+            "| database | level | {} was violated in | after | anomaly |\n| --- | --- | --- | --- | --- |\n",
+            self.aim.level
+        );
+        let mut places: Vec<(&str, &str)> = Vec::new();
+        for round in &self.rounds {
+            let place = (round.database.name.as_str(), round.isolation);
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        for (database, isolation) in places {
+            let here = |row: &&Value| row["database"] == database && row["isolation"] == isolation;
+            let ran = rows.iter().filter(here).filter(|it| it["skipped"].is_null());
+            let (mut n_rounds, mut n_txns, mut found) = (0, 0, None);
+            for row in ran {
+                n_rounds += 1;
+                n_txns += row["transactions"].as_u64().unwrap_or(0);
+                if row[&self.aim.level]["verdict"] == "violated" {
+                    found = row[&self.aim.level]["anomaly"].as_str();
+                    break;
+                }
+            }
+            let when = match found {
+                Some(_) => format!("round {n_rounds}"),
+                None => format!("none of {}", count(n_rounds, "round")),
+            };
+            let after = count(usize::try_from(n_txns).unwrap_or(usize::MAX), "transaction");
+            let _ = writeln!(out, "| {database} | {isolation} | {when} | {after} | {} |", found.unwrap_or("–"));
+        }
+        out.push('\n');
+        out
+    }
+}
+
+impl Batch for AimedHunt<'_> {
+    fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn clear(&self) {
+        super::cell::remove_attempts(&self.args.out);
+    }
+
+    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let round = self.round(&item.name);
+        let round = round.ok_or_else(|| "internal error: no such round".to_owned())?;
+        let rows = self.rows();
+        let variation = round.variation(&self.aim, &rows);
+        let cell = round.cell(&self.aim, &variation);
+        let row = if let Some(found) = round.found(&self.aim, &rows) {
+            let mut row = cell.heading(self.recipe);
+            row["skipped"] = found.into();
+            row
+        } else {
+            let limits = (self.args.memory, self.args.shrink);
+            let ran = cell.run(self.recipe, &self.args.out, limits, stop);
+            let Some(mut row) = ran.map_err(|error| format!("{error:#}"))? else {
+                return Ok(None);
+            };
+            let folder = row["folder"].as_str().unwrap_or("").to_owned();
+            let history = Path::new(&folder).join(kingsnake_collect::HISTORY);
+            row["varied"] = variation.to_json();
+            row["close"] = aim::close(&self.args.out.join(history), &row);
+            row
+        };
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.push(row.clone());
+        Ok(Some(row))
+    }
+
+    fn lost(&self, item: &Item, reason: &str) -> Value {
+        json!({"cell": item.name, "error": reason})
+    }
+
+    fn words(&self, row: &Value) -> String {
+        let name = row["cell"].as_str().unwrap_or("");
+        match row["skipped"].as_str() {
+            Some(found) => format!("{name}: not run, because {found} violates {}", self.aim.level),
+            None => format!("{name}: {}", page::outcome(row)),
+        }
+    }
+}
