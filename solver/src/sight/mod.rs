@@ -118,7 +118,7 @@ pub(crate) fn settle(
 /// Why narrowing uncertain reads leaves nothing.
 pub(crate) enum Impossible {
     /// The reads that are taken cannot be.
-    Contradiction(Contradiction),
+    Contradiction(Box<Contradiction>),
     /// A read has no candidate left, or no candidates that are left give an aggregate its result.
     Dead,
 }
@@ -149,7 +149,7 @@ pub(crate) fn narrowed(
             Err(found) => Narrowed::Contradiction(found),
         },
         first => {
-            let scene = Scene::of_uncertain(check, base, reads.to_vec(), counted, budget);
+            let scene = Scene::of_uncertain(check, base, reads, counted, budget);
             let all: Vec<usize> = (0..reads.len()).collect();
             let mut state = State::new(&scene, &all);
             let narrowed = narrow_from(&scene, first, &mut state, stats)?;
@@ -165,7 +165,7 @@ pub(crate) fn narrowed(
             pruned,
         }),
         Narrowed::Contradiction(Contradicted::Plain(found)) => {
-            Err(Impossible::Contradiction(found))
+            Err(Impossible::Contradiction(Box::new(found)))
         }
         _ => Err(Impossible::Dead),
     })
@@ -203,14 +203,15 @@ impl<'a> Scene<'a> {
         let base = &refutation.base;
         let stated = refutation.stated.iter().copied();
         let stated = stated.filter(|&it| base.uncertain()[it].candidates.len() != 1);
-        Scene::of_uncertain(check, base, stated.collect(), &refutation.counted, budget)
+        let stated: Vec<usize> = stated.collect();
+        Scene::of_uncertain(check, base, &stated, &refutation.counted, budget)
     }
 
     /// Some of the uncertain reads, by their numbers, and aggregates that are counted.
     fn of_uncertain(
         check: &'a Check<'a>,
         base: &'a Resolved,
-        stated: Vec<usize>,
+        stated: &[usize],
         counted: &Counted,
         budget: &Budget,
     ) -> Self {

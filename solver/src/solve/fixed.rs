@@ -59,7 +59,7 @@ pub(super) fn pose_counted(
     let (asked, stats) = ((open.as_slice(), counted), &mut PruneStats::default());
     match sight::narrowed(check, (base, None), asked, stats, budget)? {
         Err(Impossible::Contradiction(found)) => {
-            Err(Refuted::Contradiction(Decider::Prune, found).into())
+            Err(Refuted::Contradiction(Decider::Prune, *found).into())
         }
         Err(Impossible::Dead) => Err(Refuted::NoProof(Decider::Prune).into()),
         Ok(left) => {
