@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
-use crate::ordered::Ordered;
-use crate::recorded::OtherOrder;
+use crate::answer::ordered::Ordered;
+use crate::answer::recorded::OtherOrder;
 
 mod stats;
 mod txns;

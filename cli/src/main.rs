@@ -23,7 +23,6 @@ mod limits;
 mod many;
 mod meaning;
 mod memory;
-mod ordered;
 mod output;
 mod page;
 mod picture;
@@ -32,23 +31,19 @@ mod processor;
 mod profile;
 mod progress;
 mod question;
-mod recorded;
 mod refused;
 mod remarks;
-mod ruled_out;
 mod study_bar;
 mod study_rules;
 mod switches;
-mod telling;
 mod voice;
 mod watch;
-mod words;
 
 use std::time::Instant;
 
 use clap::ArgMatches;
 
-use answer::Answer;
+use answer::{Answer, words};
 use args::{BenchCommand, CheckArgs, Command, LevelArg, Typed};
 use voice::Voice;
 

@@ -21,23 +21,23 @@ use kingsnake_tell::StoryLine;
 
 use super::workload;
 use crate::anomalies::{self, Expected, Found};
+use crate::answer::ordered;
+use crate::answer::recorded::{is_searched_instead, other_order, read_expected};
+use crate::answer::ruled_out::broken_models;
+use crate::answer::telling::tell;
 use crate::answer::{Answer, status_of};
 use crate::args::{CheckArgs, FileArgs};
 use crate::assumptions::assumed;
 use crate::input::{self, load, thinned};
 use crate::limits::{self, is_stdio, within};
 use crate::meaning::TracedHistory;
-use crate::ordered;
 use crate::output::{Output, expect_apart, put};
 use crate::picture::{self, Scene};
 use crate::plan::{Plan, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{CheckListener, Drawing};
-use crate::recorded::{is_searched_instead, other_order, read_expected};
 use crate::refused::expect_sensible;
 use crate::remarks::hints;
-use crate::ruled_out::broken_models;
-use crate::telling::tell;
 use crate::voice::{Voice, say};
 use crate::{directory, edn, json, page};
 

@@ -7,9 +7,9 @@ use kingsnake_solver::model::{Act, History, Interval, KeyId, Op, Predicate, Toke
 use kingsnake_tell::{Labels, RecordedWords, beside};
 use maud::{Markup, html};
 
+use crate::answer::telling::op_words;
 use crate::answer::{base_name, status_word};
 use crate::picture::{short, since};
-use crate::telling::op_words;
 use crate::voice::count;
 
 /// More operations than this of one transaction are not spelt out.

@@ -27,10 +27,10 @@ use self::cards::Cards;
 use self::terms::Terms;
 use self::timeline::PageTimeline;
 use crate::answer::Answer;
+use crate::answer::telling::Telling;
 use crate::input;
 use crate::limits::is_stdio;
 use crate::picture::{ArrowKind, Scene, dependency, svg};
-use crate::telling::Telling;
 use crate::voice::{count, first_of, lasting};
 
 /// The look that only these pages and their pictures need.

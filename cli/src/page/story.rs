@@ -4,7 +4,7 @@ use kingsnake_tell::StoryLine;
 use maud::{Markup, html};
 
 use super::terms::Terms;
-use crate::telling::Telling;
+use crate::answer::telling::Telling;
 
 /// Cases deeper than this are told side by side.
 const DEEPEST: usize = 8;

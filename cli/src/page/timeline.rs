@@ -12,8 +12,8 @@ use maud::{Markup, html};
 use super::around::{Around, Lanes};
 use super::cards::{Cards, touched};
 use crate::answer::status_word;
+use crate::answer::telling::op_words;
 use crate::picture::{ArrowKind, dependency, kind, short, since};
-use crate::telling::op_words;
 use crate::voice::{count, grouped};
 
 /// The height of a lane in pixels; `page.css` has the same number.

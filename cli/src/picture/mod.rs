@@ -17,7 +17,7 @@ use kingsnake_solver::verdict::{Counterexample, Moment, Proof, Split, Step, Visi
 use kingsnake_tell::Labels;
 pub use kingsnake_text::short;
 
-use crate::telling::{full_op, op_words};
+use crate::answer::telling::{full_op, op_words};
 
 pub use cycle::{kind, since};
 

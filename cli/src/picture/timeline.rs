@@ -7,7 +7,7 @@ use kingsnake_solver::verdict::Counterexample;
 use kingsnake_tell::Labels;
 
 use super::short;
-use crate::telling::op_words;
+use crate::answer::telling::op_words;
 use kingsnake_text::Escaped;
 
 const WIDTH: f64 = 960.0;

@@ -3,15 +3,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use cadical_sys::{CaDiCal, Learner, Status, Terminator};
 use rustsat::solvers::{
-    ControlSignal, FreezeVar, GetInternalStats, Interrupt, InterruptSolver, LimitConflicts,
-    LimitDecisions, PhaseLit, Solve, SolveIncremental, SolveStats, SolverResult, SolverState,
-    SolverStats, StateError, Terminate,
+    ControlSignal, GetInternalStats, LimitConflicts, PhaseLit, Solve, SolveIncremental, SolveStats,
+    SolverResult, SolverState, SolverStats, StateError, Terminate,
 };
 use rustsat::types::{Cl, Clause, Lit, TernaryVal, Var};
 
@@ -23,24 +20,17 @@ pub(crate) struct Cadical {
     assumed: Vec<Lit>,
     stats: SolverStats,
     n_literals: usize,
-    interrupted: Arc<AtomicBool>,
     ends: Rc<RefCell<Ends>>,
     n_learned: Rc<Cell<u64>>,
 }
 
-/// Everything that may end a search.
-struct Ends {
-    interrupted: Arc<AtomicBool>,
-    callback: Option<Box<dyn FnMut() -> ControlSignal>>,
-}
+/// What may end a search.
+struct Ends(Option<Box<dyn FnMut() -> ControlSignal>>);
 
 impl Terminator for Ends {
     fn terminated(&mut self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
-            || self
-                .callback
-                .as_mut()
-                .is_some_and(|callback| callback() == ControlSignal::Terminate)
+        let callback = self.0.as_mut();
+        callback.is_some_and(|callback| callback() == ControlSignal::Terminate)
     }
 }
 
@@ -64,11 +54,7 @@ impl Cadical {
         // Lucky phases try whole assignments and hardly ever ask whether to stop: half a minute on a million variables.
         solver.set("lucky", 0);
         solver.set("terminateint", 1);
-        let interrupted = Arc::new(AtomicBool::new(false));
-        let ends = Rc::new(RefCell::new(Ends {
-            interrupted: Arc::clone(&interrupted),
-            callback: None,
-        }));
+        let ends = Rc::new(RefCell::new(Ends(None)));
         solver.connect_terminator(Rc::clone(&ends));
         let n_learned = Rc::new(Cell::new(0));
         solver.connect_learner(Count(Rc::clone(&n_learned)));
@@ -78,7 +64,6 @@ impl Cadical {
             assumed: Vec::new(),
             stats: SolverStats::default(),
             n_literals: 0,
-            interrupted,
             ends,
             n_learned,
         }
@@ -128,15 +113,6 @@ impl Cadical {
 
     fn count(&self, name: &str) -> usize {
         usize::try_from(self.solver.borrow().get_statistic_value(name)).unwrap_or(0)
-    }
-
-    fn limit(&mut self, what: &str, limit: Option<u32>) -> anyhow::Result<()> {
-        let limit = limit.map_or(-1, |it| i32::try_from(it).unwrap_or(i32::MAX));
-        anyhow::ensure!(
-            self.solver.get_mut().limit(what, limit),
-            "there is no limit of {what}"
-        );
-        Ok(())
     }
 }
 
@@ -266,28 +242,11 @@ impl Terminate<'static> for Cadical {
     where
         CB: FnMut() -> ControlSignal + 'static,
     {
-        self.ends.borrow_mut().callback = Some(Box::new(callback));
+        self.ends.borrow_mut().0 = Some(Box::new(callback));
     }
 
     fn detach_terminator(&mut self) {
-        self.ends.borrow_mut().callback = None;
-    }
-}
-
-/// Ends a search from another thread.
-pub(crate) struct Interrupter(Arc<AtomicBool>);
-
-impl InterruptSolver for Interrupter {
-    fn interrupt(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Interrupt for Cadical {
-    type Interrupter = Interrupter;
-
-    fn interrupter(&mut self) -> Interrupter {
-        Interrupter(Arc::clone(&self.interrupted))
+        self.ends.borrow_mut().0 = None;
     }
 }
 
@@ -303,31 +262,12 @@ impl PhaseLit for Cadical {
     }
 }
 
-impl FreezeVar for Cadical {
-    fn freeze_var(&mut self, var: Var) -> anyhow::Result<()> {
-        self.solver.get_mut().freeze(var.to_ipasir());
-        Ok(())
-    }
-
-    fn melt_var(&mut self, var: Var) -> anyhow::Result<()> {
-        self.solver.get_mut().melt(var.to_ipasir());
-        Ok(())
-    }
-
-    fn is_frozen(&mut self, var: Var) -> anyhow::Result<bool> {
-        Ok(self.solver.get_mut().frozen(var.to_ipasir()))
-    }
-}
-
 impl LimitConflicts for Cadical {
     fn limit_conflicts(&mut self, limit: Option<u32>) -> anyhow::Result<()> {
-        self.limit("conflicts", limit)
-    }
-}
-
-impl LimitDecisions for Cadical {
-    fn limit_decisions(&mut self, limit: Option<u32>) -> anyhow::Result<()> {
-        self.limit("decisions", limit)
+        let limit = limit.map_or(-1, |it| i32::try_from(it).unwrap_or(i32::MAX));
+        let is_known = self.solver.get_mut().limit("conflicts", limit);
+        anyhow::ensure!(is_known, "there is no limit of conflicts");
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kingsnake_graph::components;
+use kingsnake_graph::sort::peeled;
 use kingsnake_history::adya::Dependency;
 
 use crate::rules::Rules;
@@ -170,20 +171,7 @@ impl Graph {
                 n_in[to as usize] += 1;
             }
         }
-        let mut order: Vec<u32> = (0..n as u32)
-            .filter(|&node| n_in[node as usize] == 0)
-            .collect();
-        let mut at = 0;
-        while at < order.len() {
-            let node = order[at];
-            at += 1;
-            for (to, _) in self.out(node, mask) {
-                n_in[to as usize] -= 1;
-                if n_in[to as usize] == 0 {
-                    order.push(to);
-                }
-            }
-        }
+        let order = peeled(n_in, |node| self.out(node, mask).map(|it| it.0));
         (order.len() == n).then_some(order)
     }
 

@@ -1,6 +1,7 @@
 //! A graph in flat arrays: its strongly connected components, and its nodes in topological order.
 
 use crate::components::components;
+use crate::sort;
 
 /// Edges by source.
 #[derive(Debug)]
@@ -64,19 +65,7 @@ impl FlatGraph {
         for &to in &self.targets {
             waits[to as usize] += 1;
         }
-        let free = |node: &u32| waits[*node as usize] == 0;
-        let mut order: Vec<u32> = (0..self.n_nodes() as u32).filter(free).collect();
-        let mut at = 0;
-        while let Some(&node) = order.get(at) {
-            at += 1;
-            for &to in self.targets(node) {
-                waits[to as usize] -= 1;
-                if waits[to as usize] == 0 {
-                    order.push(to);
-                }
-            }
-        }
-        order
+        sort::peeled(waits, |node| self.targets(node).iter().copied())
     }
 }
 

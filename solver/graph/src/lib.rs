@@ -18,6 +18,7 @@ pub mod reach;
 mod rings;
 pub mod session;
 pub mod session_graph;
+pub mod sort;
 pub mod witness;
 
 pub use components::{Components, components};

@@ -14,8 +14,9 @@ use super::ways::{Way, Ways};
 use crate::budget::{Budget, StopReason};
 use crate::prune::Dag;
 use crate::relate::{Edge, Polygraph, Reason, reasons};
+use kingsnake_graph::Orders;
 use kingsnake_graph::reach::Reach;
-use kingsnake_graph::{FlatGraph, Orders};
+use kingsnake_graph::sort::around_cycles;
 
 /// How many pairs of an open pair and an rw edge are looked at in a round; beyond that the third rule is left to the search.
 const LOOKED_AT: u64 = 50_000_000;
@@ -254,24 +255,11 @@ impl<'a> Known<'a> {
 
     /// The edges of D between transactions that some cycle comes before and some cycle comes after.
     fn on_cycles(&self) -> Vec<Link> {
-        let ends = |it: &Link| (it.0.from, it.0.to);
-        let ahead = self.left(ends);
-        let back = self.left(|it| (it.0.to, it.0.from));
-        let is_left = |node: u32| ahead[node as usize] && back[node as usize];
-        let edges = self.edges.iter().copied();
+        let ends = self.edges.iter().map(|it| (it.0.from, it.0.to));
+        let is_left = around_cycles(self.n_nodes, ends);
+        let mut edges = self.edges.clone();
+        edges.retain(|(it, _)| is_left[it.from as usize] && is_left[it.to as usize]);
         edges
-            .filter(|(it, _)| is_left(it.from) && is_left(it.to))
-            .collect()
-    }
-
-    /// Which nodes are left when nodes that nothing leads to are taken away.
-    fn left(&self, ends: impl Fn(&Link) -> (u32, u32) + Clone) -> Vec<bool> {
-        let graph = FlatGraph::new(self.n_nodes, self.edges.iter().map(ends));
-        let mut is_left = vec![true; self.n_nodes];
-        for node in graph.peeled() {
-            is_left[node as usize] = false;
-        }
-        is_left
     }
 
     /// A cycle that an order closes with what was known at some end: its own edge first.

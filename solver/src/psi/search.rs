@@ -12,7 +12,7 @@ use crate::prune::{Cyclic, Dag};
 use crate::relate::{Edge, Polygraph, reasons};
 use crate::report::{CheckStats, Decider};
 use crate::resolve::VersionId;
-use crate::solve::{self, Ended, Lemma, Obligation};
+use crate::solve::{self, Asked, Ended, Lemma, Obligation};
 use kingsnake_graph::paths::fewest;
 use kingsnake_graph::reach::{Reach, places};
 use kingsnake_graph::{Literal, Logic, Problem};
@@ -92,16 +92,14 @@ pub(super) fn search(
     let (budget, progress) = (scene.budget, &mut *context.progress);
     let (stats, earlier) = (&mut CheckStats::default(), context.stats.decide.take());
     let obligations: Vec<Box<dyn Obligation + '_>> = vec![Box::new(forks)];
-    let ended = solve::run(
-        scene.check,
+    let asked = Asked {
+        check: scene.check,
+        base: &base,
+        ranks: None,
         polygraph,
-        &base,
         obligations,
-        backend,
-        stats,
-        budget,
-        progress,
-    );
+    };
+    let ended = solve::run(asked, backend, stats, budget, progress);
     context.stats.decide = match (stats.decide.take(), earlier) {
         (Some(mut own), Some(earlier)) => {
             own.add_effort(&earlier);

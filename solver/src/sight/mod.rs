@@ -1,11 +1,12 @@
-//! What weak readers see, where reads can have been of several versions: one question for a back end, which grows.
+//! What weak readers see, where reads can have been of several versions: an obligation of the loop (`solve`).
 //!
 //! Each read with several candidates is a choice. What weak readers see is stated beforehand as edges that the choices guard
-//! (`relate/sights`), what transactions at pc, si and ser read as rw edges (`relate/choices`). The search begins without most of these
-//! reads: where an order that it finds leaves a read a version (`told`), nothing more is asked of it. The others are attended to, and it
-//! begins again. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
+//! (`relate/sights`), what transactions at pc, si and ser read as rw edges (`relate/choices`). The loop begins without most of these
+//! reads: where an order leaves a read a version (`told`), nothing more is asked of it. The others are attended to (`attended`): what is
+//! certain now narrows them again, and the rest is stated anew. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
 //! lemmas: edges guarded by the reads on the path (`causal`). A no is explained by cases of what reads were of (`prove`).
 
+mod attended;
 mod blame;
 mod causal;
 mod counting;
@@ -22,32 +23,28 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use causal::Lemma;
-use counting::{Counting, counting};
-use narrow::{Narrowed, State, narrow};
-use pose::{Found, search};
+use attended::{Attended, Searched};
+use counting::{counting, of_stated};
+use narrow::{Contradicted, Graph, Narrowed, State, narrow, narrow_from, pruned};
 use reads::{OpenRead, open_reads, writer};
-use told::told;
 
 use crate::budget::{Budget, StopReason};
 use crate::context::Context;
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
-use crate::model::{History, KeyId};
-use crate::phases::{self, Check, Exit, Refuted, Stop};
+use crate::model::KeyId;
+use crate::phases::{Check, Exit, Refuted, Stop};
 use crate::progress::Phase;
-use crate::relate::{Places, WrittenKeys};
+use crate::prune::{Contradiction, PruneStats, Pruned};
+use crate::relate::{Places, Polygraph, WrittenKeys};
 use crate::report::Decider;
 use crate::resolve::{Node, Resolved, VersionId, resolve_reads};
-use crate::solve::Refutation;
+use crate::solve::{Counted, Counting, Ranks, Refutation};
 use crate::verdict::{Certificate, OperationSource};
 
 /// How long a stronger level is tried before the level itself is searched, and how long that is searched before the stronger level is tried
 /// again; each further turn lasts four times as long.
 const TURN: Duration = Duration::from_millis(200);
-
-/// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
-const READS: usize = 64;
 
 /// A read that is taken to be of a version, by its number among the open reads.
 type Taken = (usize, VersionId);
@@ -118,6 +115,62 @@ pub(crate) fn settle(
     scene.settle(&mut attended, backend, context)
 }
 
+/// Why narrowing uncertain reads leaves nothing.
+pub(crate) enum Impossible {
+    /// The reads that are taken cannot be.
+    Contradiction(Box<Contradiction>),
+    /// A read has no candidate left, or no candidates that are left give an aggregate its result.
+    Dead,
+}
+
+/// What narrowing left of uncertain reads.
+pub(crate) struct Left {
+    /// The candidates of those that were narrowed, in their order.
+    pub(crate) candidates: Vec<Vec<VersionId>>,
+    /// Which of them are of one version now, by their places.
+    pub(crate) taken: Vec<usize>,
+    /// The graph of what is certain.
+    pub(crate) pruned: Pruned,
+}
+
+/// Narrows uncertain reads, by their numbers, for transactions whose reads an order tells. The graph of the certain reads may be there
+/// already.
+pub(crate) fn narrowed(
+    check: &Check<'_>,
+    (base, first): (&Resolved, Option<Polygraph>),
+    (reads, counted): (&[usize], &Counted),
+    stats: &mut PruneStats,
+    budget: &Budget,
+) -> Result<Result<Left, Impossible>, StopReason> {
+    let (mut candidates, mut taken) = (Vec::new(), Vec::new());
+    let narrowed = match first {
+        Some(polygraph) if reads.is_empty() => match pruned(check, polygraph, stats, budget)? {
+            Ok(graph) => Narrowed::Open(graph),
+            Err(found) => Narrowed::Contradiction(found),
+        },
+        first => {
+            let scene = Scene::of_uncertain(check, base, reads, counted, budget);
+            let all: Vec<usize> = (0..reads.len()).collect();
+            let mut state = State::new(&scene, &all);
+            let narrowed = narrow_from(&scene, first, &mut state, stats)?;
+            taken.extend(state.taken.into_iter().map(|it| it.0));
+            candidates = state.candidates;
+            narrowed
+        }
+    };
+    Ok(match narrowed {
+        Narrowed::Open(Graph::Plain(pruned)) => Ok(Left {
+            candidates,
+            taken,
+            pruned,
+        }),
+        Narrowed::Contradiction(Contradicted::Plain(found)) => {
+            Err(Impossible::Contradiction(Box::new(found)))
+        }
+        _ => Err(Impossible::Dead),
+    })
+}
+
 /// Why nothing explains the reads and the aggregates that the loop stated.
 pub(crate) fn refuted(
     check: &Check<'_>,
@@ -131,38 +184,6 @@ pub(crate) fn refuted(
     let narrowed = narrow(&scene, &mut state)?;
     let how = (&state, narrowed, refutation.decider);
     prove::refuted(&scene, how, &[], backend)
-}
-
-/// How far the search has come.
-struct Attended {
-    /// The reads that are attended to.
-    reads: Vec<usize>,
-    /// What was learned.
-    lemmas: Vec<Lemma>,
-    /// How many reads the next order adds that does not explain all of them.
-    n_more: usize,
-}
-
-/// How a search ended.
-#[allow(clippy::large_enum_variant)] // There is one at a time.
-enum Searched {
-    Order(Decider, Certificate),
-    /// There is no order: what is known of the reads, and how narrowing them ended.
-    No(State, Narrowed),
-}
-
-impl Attended {
-    fn new(scene: &Scene<'_>) -> Self {
-        Attended {
-            // At parallel snapshot isolation an order does not tell what was read.
-            reads: match scene.check.spec.model {
-                Model::Psi => (0..scene.reads.len()).collect(),
-                _ => Vec::new(),
-            },
-            lemmas: Vec::new(),
-            n_more: READS,
-        }
-    }
 }
 
 impl<'a> Scene<'a> {
@@ -183,10 +204,20 @@ impl<'a> Scene<'a> {
         let stated = refutation.stated.iter().copied();
         let stated = stated.filter(|&it| base.uncertain()[it].candidates.len() != 1);
         let stated: Vec<usize> = stated.collect();
+        Scene::of_uncertain(check, base, &stated, &refutation.counted, budget)
+    }
+
+    /// Some of the uncertain reads, by their numbers, and aggregates that are counted.
+    fn of_uncertain(
+        check: &'a Check<'a>,
+        base: &'a Resolved,
+        stated: &[usize],
+        counted: &Counted,
+        budget: &Budget,
+    ) -> Self {
         let place: FxHashMap<usize, usize> = stated.iter().copied().zip(0..).collect();
         let reads = stated.iter().map(|&it| OpenRead::of(&base.uncertain()[it]));
-        let counted = refutation.counted.all.iter();
-        let aggregates = counted.map(|it| Counting::of_stated(it, base, &place));
+        let aggregates = counted.all.iter().map(|it| of_stated(it, base, &place));
         Scene::of_reads(check, base, reads.collect(), aggregates.collect(), budget)
     }
 
@@ -212,7 +243,7 @@ impl<'a> Scene<'a> {
             has_causal: places.models().any(|it| it == Model::Cc),
             places,
             reads,
-            ranks: Ranks::of(check.history, base),
+            ranks: Ranks::new(check.history, base),
             #[cfg(test)]
             skipped: Skipped::default(),
         }
@@ -242,7 +273,7 @@ impl<'a> Scene<'a> {
             Err(stop) => return Err(stop),
         };
         let mut attended = Attended::new(&stronger);
-        match stronger.find(&mut attended, backend, context) {
+        match attended::find(&stronger, &mut attended, backend, context) {
             Ok(Searched::Order(decider, order)) => Ok(Some((decider, order))),
             Ok(Searched::No(..)) => Ok(None),
             Err(Stop::Budget(StopReason::Time(_))) => {
@@ -289,7 +320,7 @@ impl<'a> Scene<'a> {
         backend: &mut dyn Backend,
         context: &mut Context<'_>,
     ) -> Result<(Decider, Certificate), Exit> {
-        match self.find(attended, backend, context)? {
+        match attended::find(self, attended, backend, context)? {
             Searched::Order(decider, order) => Ok((decider, order)),
             Searched::No(state, narrowed) => {
                 let decider = match narrowed {
@@ -301,59 +332,6 @@ impl<'a> Scene<'a> {
                 self.budget = context.budget.clone();
                 let how = (&state, narrowed, decider);
                 Err(prove::refuted(self, how, &attended.lemmas, backend)?)
-            }
-        }
-    }
-
-    /// Attends to more reads until there is an order that explains all, or there is none for these.
-    fn find(
-        &self,
-        attended: &mut Attended,
-        backend: &mut dyn Backend,
-        context: &mut Context<'_>,
-    ) -> Result<Searched, Stop> {
-        let mut decider;
-        loop {
-            let mut state = State::new(self, &attended.reads);
-            let narrowed = narrow(self, &mut state)?;
-            let told = loop {
-                self.budget.check()?;
-                let Narrowed::Open(graph) = &narrowed else {
-                    return Ok(Searched::No(state, narrowed));
-                };
-                let lemmas = &mut attended.lemmas;
-                let found = match search(self, &state, graph, lemmas, backend, context)? {
-                    Found::Order(found) => found,
-                    Found::No(_) => return Ok(Searched::No(state, narrowed)),
-                };
-                decider = found.decider;
-                let told = told(self, &state, &found)?;
-                let known: FxHashSet<&Lemma> = lemmas.iter().collect();
-                let new = told.lemmas.iter().filter(|it| !known.contains(it));
-                let new: Vec<Lemma> = new.cloned().collect();
-                let is_new = !new.is_empty();
-                lemmas.extend(new);
-                if !told.missed.is_empty() {
-                    break told;
-                }
-                if told.lemmas.is_empty() {
-                    let order = found.order;
-                    let sources = self.sources(|read| told.versions[read]);
-                    return Ok(Searched::Order(decider, Certificate { order, sources }));
-                }
-                if !is_new {
-                    return Err(phases::cyclic(decider).into());
-                }
-            };
-            let mut missed = told.missed;
-            missed.truncate(attended.n_more);
-            attended.n_more = attended.n_more.saturating_mul(4);
-            let n_before = attended.reads.len();
-            attended.reads.extend(missed);
-            attended.reads.sort_unstable();
-            attended.reads.dedup();
-            if attended.reads.len() == n_before {
-                return Err(phases::cyclic(decider).into());
             }
         }
     }
@@ -372,37 +350,5 @@ impl<'a> Scene<'a> {
             }));
         }
         sources
-    }
-}
-
-/// Where transactions are likely to come: by when they committed, if that was recorded, else by their places in their sessions.
-struct Ranks {
-    of: Vec<u64>,
-    /// Whether they were recorded.
-    are_recorded: bool,
-}
-
-impl Ranks {
-    fn of(history: &History, base: &Resolved) -> Self {
-        let txns = || (0..base.n_txns() as Node).map(|it| base.txn(it));
-        let stamps = txns().map(|it| history.stamps(it).commit_ts);
-        let stamped: Option<Vec<i64>> = stamps.collect();
-        let (likely, are_recorded) = match stamped {
-            Some(stamps) => (stamps, true),
-            None if history.has_times() => {
-                let times = txns().map(|it| history.interval(it).commit);
-                (times.collect(), true)
-            }
-            None => {
-                let places = base.sessions().iter().flat_map(|it| 0..it.len() as i64);
-                (places.collect(), false)
-            }
-        };
-        let least = likely.iter().copied().min().unwrap_or(0);
-        let rank = |it: i64| it.abs_diff(least).saturating_add(1);
-        Ranks {
-            of: likely.into_iter().map(rank).collect(),
-            are_recorded,
-        }
     }
 }

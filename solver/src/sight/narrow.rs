@@ -4,9 +4,10 @@
 use rustc_hash::FxHashSet;
 
 use super::{Scene, Taken};
-use crate::budget::StopReason;
+use crate::budget::{Budget, StopReason};
 use crate::level::Model;
 use crate::model::KeyId;
+use crate::phases::Check;
 use crate::progress::Silent;
 use crate::prune::{Contradiction, Outcome, PruneOptions, PruneStats, Pruned, prune};
 use crate::psi;
@@ -32,7 +33,10 @@ impl State {
         let mut candidates = vec![Vec::new(); scene.reads.len()];
         let mut taken = Vec::new();
         for (at, read) in scene.reads.iter().enumerate() {
-            if let &[version] = read.candidates.as_slice() {
+            let is_sure = !scene.base.is_in_doubt(read.reader);
+            if let &[version] = read.candidates.as_slice()
+                && is_sure
+            {
                 taken.push((at, version));
                 candidates[at] = vec![version];
             }
@@ -98,19 +102,32 @@ pub(super) enum Narrowed {
 
 /// Narrows the candidates, and takes reads that have one left.
 pub(super) fn narrow(scene: &Scene<'_>, state: &mut State) -> Result<Narrowed, StopReason> {
+    narrow_from(scene, None, state, &mut PruneStats::default())
+}
+
+/// The same where the graph of the certain reads may be there already.
+pub(super) fn narrow_from(
+    scene: &Scene<'_>,
+    mut first: Option<Polygraph>,
+    state: &mut State,
+    stats: &mut PruneStats,
+) -> Result<Narrowed, StopReason> {
     for round in 0.. {
         scene.budget.check()?;
-        let graph = match graph(scene, &state.taken)? {
+        let found = match first.take().filter(|_| state.taken.is_empty()) {
+            Some(polygraph) => pruned(scene.check, polygraph, stats, &scene.budget)?,
+            None => graph(scene, &state.taken, stats)?,
+        };
+        let graph = match found {
             Err(found) => return Ok(Narrowed::Contradiction(found)),
             Ok(graph) => graph,
         };
-        let computed;
+        let grown;
         let reach = match &graph {
             Graph::Parallel(_, reach) => reach,
             Graph::Plain(pruned) => {
-                let chains = &pruned.problem.problem().chains;
-                computed = Reach::new(&pruned.dag, chains, &scene.budget)?;
-                &computed
+                grown = pruned.reach().expect("a question that grows keeps paths");
+                &*grown
             }
         };
         let n_before = state.taken.len();
@@ -129,7 +146,11 @@ pub(super) fn narrow(scene: &Scene<'_>, state: &mut State) -> Result<Narrowed, S
                 return Ok(Narrowed::Dead(dead));
             }
             for read in narrowed {
-                if let Some(version) = state.version(read) {
+                let in_doubt = |node: Node| scene.base.is_in_doubt(node);
+                if let Some(version) = state.version(read)
+                    && !in_doubt(scene.reads[read].reader)
+                    && !in_doubt(scene.base.versions().writer(version))
+                {
                     state.taken.push((read, version));
                 }
             }
@@ -162,6 +183,7 @@ fn impossible(scene: &Scene<'_>, state: &State) -> Result<Option<usize>, StopRea
 pub(super) fn graph(
     scene: &Scene<'_>,
     taken: &[Taken],
+    stats: &mut PruneStats,
 ) -> Result<Result<Graph, Contradicted>, StopReason> {
     let mut reads = TakenReads {
         loose: scene.loose.clone(),
@@ -185,13 +207,22 @@ pub(super) fn graph(
             None => Err(Contradicted::Parallel(polygraph)),
         });
     }
-    let mut stats = PruneStats::default();
+    pruned(check, polygraph, stats, &scene.budget)
+}
+
+pub(super) fn pruned(
+    check: &Check<'_>,
+    polygraph: Polygraph,
+    stats: &mut PruneStats,
+    budget: &Budget,
+) -> Result<Result<Graph, Contradicted>, StopReason> {
     let options = PruneOptions {
         rounds: None,
         estimate: false,
+        grows: true,
         ..check.techniques.prune_options()
     };
-    let outcome = prune(polygraph, options, &mut stats, &scene.budget, &mut Silent)?;
+    let outcome = prune(polygraph, options, stats, budget, &mut Silent)?;
     Ok(match outcome {
         Outcome::Pruned(pruned) => Ok(Graph::Plain(pruned)),
         Outcome::Contradiction(found) => Err(Contradicted::Plain(found)),

@@ -1,4 +1,4 @@
-//! States the reads that are attended to as choices, what they imply, the aggregates and the lemmas, and asks for an order.
+//! States the reads that are attended to as choices, what they imply, the aggregates and the lemmas; and asks which of them are to blame.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,33 +9,22 @@ use super::narrow::{Graph, State, sight_reads};
 use super::{Scene, Taken};
 use crate::budget::StopReason;
 use crate::context::Context;
-use crate::decide::{Backend, Decision, Side};
+use crate::decide::{Backend, Decision};
 use crate::phases::Stop;
+use crate::progress::Silent;
 use crate::prune::{Outcome, PruneOptions, PruneStats, Pruned, Variable, prune};
 use crate::psi::{self, ReadChoice, ReadChoices};
 use crate::relate::{
     Candidates, ChoiceRuns, Edge, Implied, Listed, Polygraph, Reason, each_sight, reasons,
 };
-use crate::report::{CheckError, Decider};
+use crate::report::CheckError;
 use crate::resolve::{NO_NODE, Node, VersionId};
-use crate::verdict::Point;
-use crate::witness::witness;
-use kingsnake_graph::reach::{Reach, places};
+use crate::solve;
+use kingsnake_graph::reach::Reach;
 use kingsnake_graph::{Literal, Logic};
-
-/// What the search says of the reads that are left.
-#[allow(clippy::large_enum_variant)] // There is one at a time.
-pub(super) enum Found {
-    Order(FoundOrder),
-    /// No order; the reads with several candidates that a core names.
-    No(Vec<usize>),
-}
 
 /// An order, and the choices that it rests on.
 pub(super) struct FoundOrder {
-    pub(super) decider: Decider,
-    /// The points.
-    pub(super) order: Vec<Point>,
     /// Where each node is.
     pub(super) place: Vec<u32>,
     /// Which candidates of the open reads that are attended to hold.
@@ -43,26 +32,37 @@ pub(super) struct FoundOrder {
 }
 
 /// The question, and the first variable of each open read that is attended to.
-struct Posed {
-    polygraph: Polygraph,
-    first: FxHashMap<usize, u32>,
+pub(super) struct Posed {
+    pub(super) polygraph: Polygraph,
+    pub(super) first: FxHashMap<usize, u32>,
 }
 
 impl Posed {
-    fn literal(&self, state: &State, (read, version): Taken) -> Option<Literal> {
-        let first = self.first.get(&read)?;
-        let at = state.candidates[read].binary_search(&version).ok()?;
-        Some(Literal::Variable(first + at as u32, true))
+    fn literal(&self, state: &State, taken: Taken) -> Option<Literal> {
+        literal_of(&self.first, state, taken)
     }
 }
 
+/// The literal of a candidate of a read that is open, given the first variable of each.
+pub(super) fn literal_of(
+    first: &FxHashMap<usize, u32>,
+    state: &State,
+    (read, version): Taken,
+) -> Option<Literal> {
+    let first = first.get(&read)?;
+    let at = state.candidates[read].binary_search(&version).ok()?;
+    Some(Literal::Variable(first + at as u32, true))
+}
+
 /// Makes choices of the reads with several candidates.
-fn pose(
+pub(super) fn pose(
     scene: &Scene<'_>,
     state: &State,
-    (pruned, reach): (&Pruned, &Reach),
+    pruned: &Pruned,
     lemmas: &[Lemma],
 ) -> Result<Posed, StopReason> {
+    let reach = pruned.reach().expect("a question that grows keeps paths");
+    let reach = &*reach;
     let open: Vec<usize> = state.open().collect();
     let mut counted: FxHashMap<usize, Vec<(usize, usize)>> = FxHashMap::default();
     for (at, counting) in scene.aggregates.iter().enumerate() {
@@ -77,7 +77,7 @@ fn pose(
             scene.has_causal
                 || rows.any(|&(at, row)| {
                     let row = &scene.aggregates[at].rows[row];
-                    row.cell(one) != row.cell(other)
+                    row.row.cell(one) != row.row.cell(other)
                 })
         }
     });
@@ -108,10 +108,8 @@ fn pose(
     state_sights(scene, state, reach, &open, &mut posed)?;
     let mut logic = std::mem::take(&mut posed.polygraph.problem_mut().logic);
     let literal = |it: Taken| posed.literal(state, it);
-    state_aggregates(scene, state, &literal, &mut logic);
-    for lemma in lemmas {
-        state_lemma(scene, state, lemma, &literal, &mut logic);
-    }
+    state_aggregates(scene, state, &posed.first, &mut logic);
+    state_lemmas(scene, state, lemmas, &literal, &mut logic);
     posed.polygraph.problem_mut().logic = logic;
     Ok(posed)
 }
@@ -145,23 +143,24 @@ fn add_sources(
 }
 
 /// The literal of a candidate of a read that is open.
-type LiteralOf<'l> = dyn Fn(Taken) -> Option<Literal> + 'l;
+pub(super) type LiteralOf<'l> = dyn Fn(Taken) -> Option<Literal> + 'l;
 
 /// States the aggregates all of whose rows are attended to.
-fn state_aggregates(scene: &Scene<'_>, state: &State, literal: &LiteralOf<'_>, logic: &mut Logic) {
+fn state_aggregates(
+    scene: &Scene<'_>,
+    state: &State,
+    first: &FxHashMap<usize, u32>,
+    logic: &mut Logic,
+) {
+    let left = |read: usize| state.candidates[read].as_slice();
+    let first = |read: usize| first.get(&read).copied();
     for counting in &scene.aggregates {
         if counting.rows.iter().all(|it| state.attends(it.read)) {
-            let candidates = |read: usize| state.candidates[read].as_slice();
-            counting.state(scene.check.history, candidates, literal, logic);
+            counting.state(scene.check.history, logic, left, first);
+            for refused in &counting.refused {
+                counting.forbid(logic, refused, left, first);
+            }
         }
-    }
-}
-
-impl Scene<'_> {
-    /// Where a node is likely to come; a helper comes as soon as it can.
-    fn rank(&self, polygraph: &Polygraph, node: u32) -> u64 {
-        let txn = polygraph.transaction(node);
-        txn.map_or(0, |it| self.ranks.of[it as usize])
     }
 }
 
@@ -223,162 +222,125 @@ fn commits(scene: &Scene<'_>, from: Node, to: Node) -> Edge {
     }
 }
 
-/// States a lemma, unless a read that it rests on is of another version.
-fn state_lemma(
-    scene: &Scene<'_>,
-    state: &State,
-    lemma: &Lemma,
-    literal: &LiteralOf<'_>,
-    logic: &mut Logic,
-) {
-    let mut guard: Vec<Literal> = Vec::new();
-    for &(read, version) in &lemma.guard {
-        match literal((read, version)) {
-            Some(literal) => guard.push(literal),
-            None if state.version(read) == Some(version) => {}
-            None => return,
+impl Lemma {
+    /// What is added to the question; nothing where a read that the lemma rests on is of another version.
+    pub(super) fn stated(
+        &self,
+        scene: &Scene<'_>,
+        state: &State,
+        literal: &LiteralOf<'_>,
+    ) -> Option<solve::Lemma> {
+        let mut guard: Vec<Literal> = Vec::new();
+        for &(read, version) in &self.guard {
+            match literal((read, version)) {
+                Some(literal) => guard.push(literal),
+                None if state.version(read) == Some(version) => {}
+                None => return None,
+            }
         }
-    }
-    if let Some((from, to)) = lemma.commits {
-        logic.guard(commits(scene, from, to), &guard);
-    } else {
-        let negated: Vec<Literal> = guard.iter().map(|&it| !it).collect();
-        logic.clause(&negated);
+        Some(match self.commits {
+            Some((from, to)) => solve::Lemma::Guarded(commits(scene, from, to), guard),
+            None => solve::Lemma::Conflict(guard),
+        })
     }
 }
 
-/// Makes choices of the reads with several candidates, and settles them.
-pub(super) fn search(
+/// States what was learned.
+fn state_lemmas(
+    scene: &Scene<'_>,
+    state: &State,
+    lemmas: &[Lemma],
+    literal: &LiteralOf<'_>,
+    logic: &mut Logic,
+) {
+    let stated = lemmas.iter();
+    for lemma in stated.filter_map(|it| it.stated(scene, state, literal)) {
+        match lemma {
+            solve::Lemma::Guarded(edge, guard) => logic.guard(edge, &guard),
+            solve::Lemma::Conflict(guard) => {
+                let negated: Vec<Literal> = guard.iter().map(|&it| !it).collect();
+                logic.clause(&negated);
+            }
+            _ => unreachable!("a lemma about reads is one of the two"),
+        }
+    }
+}
+
+/// Asks a back end which of the open reads are to blame that there is no order; `None` if there is one.
+pub(super) fn blamed(
     scene: &Scene<'_>,
     state: &State,
     graph: &Graph,
     lemmas: &[Lemma],
     backend: &mut dyn Backend,
-    context: &mut Context<'_>,
-) -> Result<Found, Stop> {
+) -> Result<Option<Vec<usize>>, Stop> {
+    let (budget, mut silent) = (&scene.budget, Silent);
     let pruned = match graph {
         Graph::Plain(pruned) => pruned,
         Graph::Parallel(polygraph, _) => {
-            return search_parallel(scene, state, polygraph, lemmas, backend, context);
+            let mut context = Context::new(budget, &mut silent);
+            let asked = ask_parallel(scene, state, polygraph, lemmas, backend, &mut context)?;
+            return Ok(match asked {
+                psi::Found::Order(..) => None,
+                psi::Found::No(blamed) => {
+                    let open: Vec<usize> = state.open().collect();
+                    Some(blamed.choices.into_iter().map(|it| open[it]).collect())
+                }
+            });
         }
     };
-    let chains = &pruned.problem.problem().chains;
-    let reach = Reach::new(&pruned.dag, chains, &scene.budget)?;
-    let posed = pose(scene, state, (pruned, &reach), lemmas)?;
+    let Posed { polygraph, first } = pose(scene, state, pruned, lemmas)?;
     let mut stats = PruneStats::default();
-    let (budget, progress) = (&scene.budget, &mut *context.progress);
     let options = scene.check.techniques.prune_options();
-    let polygraph = posed.polygraph.clone();
-    let outcome = prune(polygraph, options, &mut stats, budget, progress)?;
-    let (pruned, decider) = match outcome {
-        Outcome::Pruned(pruned) => (pruned, Decider::Prune),
-        Outcome::Contradiction(_) => {
-            // Which choices are to blame is asked of the back end.
-            backend.conclude();
-            let options = PruneOptions {
-                rounds: Some(0),
-                ..options
-            };
-            match prune(
-                posed.polygraph.clone(),
-                options,
-                &mut stats,
-                budget,
-                progress,
-            )? {
-                Outcome::Pruned(pruned) => (pruned, Decider::Backend),
-                Outcome::Contradiction(_) => return Ok(Found::No(Vec::new())),
-            }
-        }
+    let mut outcome = prune(polygraph.clone(), options, &mut stats, budget, &mut silent)?;
+    if let Outcome::Contradiction(_) = outcome {
+        // Which choices are to blame is asked of the back end.
+        let options = PruneOptions {
+            rounds: Some(0),
+            ..options
+        };
+        outcome = prune(polygraph, options, &mut stats, budget, &mut silent)?;
+    }
+    let Outcome::Pruned(pruned) = outcome else {
+        return Ok(Some(Vec::new()));
     };
     if pruned.constraints.is_empty() {
-        return found(scene, state, &posed, decider, &pruned, &[]);
+        return Ok(None);
     }
-    let mut pruned = pruned;
-    if scene.ranks.are_recorded && scene.check.techniques.estimate {
-        let problem = &pruned.problem;
-        let likely = pruned.dag.order_by(|node| scene.rank(problem, node));
-        pruned.estimate = places(&likely).into_iter().map(|it| it as f32).collect();
-    }
-    if scene.check.techniques.witness
-        && let Some(sides) = witness(pruned.question())
-    {
-        return found(scene, state, &posed, Decider::Witness, &pruned, &sides);
-    }
-    budget.check()?;
-    let decided = backend.decide(pruned.question(), budget, progress);
-    let (decision, stats) = decided.map_err(CheckError::from)?;
-    context.stats.decide = Some(stats);
-    match decision {
-        Decision::Choices(sides) => found(scene, state, &posed, Decider::Backend, &pruned, &sides),
+    let decided = backend.decide(pruned.question(), budget, &mut silent);
+    match decided.map_err(CheckError::from)?.0 {
+        Decision::Choices(_) => Ok(None),
         Decision::Core(core) => {
             let is_blamed = |variable: u32| match pruned.variables[variable as usize] {
                 Variable::Open(constraint) => core.contains(&constraint),
                 Variable::Settled(_) => false,
             };
-            let blamed = posed.first.iter().filter(|&(&read, &first)| {
+            let blamed = first.iter().filter(|&(&read, &first)| {
                 let n = state.candidates[read].len() as u32;
                 (first..first + n).any(is_blamed)
             });
-            Ok(Found::No(blamed.map(|it| *it.0).collect()))
+            Ok(Some(blamed.map(|it| *it.0).collect()))
         }
         Decision::Unknown(reason) => Err(Stop::Budget(reason)),
     }
 }
 
-fn found(
-    scene: &Scene<'_>,
-    state: &State,
-    posed: &Posed,
-    decider: Decider,
-    pruned: &Pruned,
-    sides: &[Side],
-) -> Result<Found, Stop> {
-    let problem = &pruned.problem;
-    let nodes = pruned.order_by(sides, |node| scene.rank(problem, node));
-    let nodes = nodes.map_err(|_| crate::phases::cyclic(decider))?;
-    let holds = |variable: u32| match pruned.variables[variable as usize] {
-        Variable::Settled(value) => value,
-        Variable::Open(constraint) => sides[constraint as usize] == Side::Either,
-    };
-    let mut chosen: FxHashSet<Taken> = FxHashSet::default();
-    for (&read, &first) in &posed.first {
-        for (&version, variable) in state.candidates[read].iter().zip(first..) {
-            if holds(variable) {
-                chosen.insert((read, version));
-            }
-        }
-    }
-    let points = nodes.iter().filter_map(|&it| problem.point(it));
-    Ok(Found::Order(FoundOrder {
-        decider,
-        order: points.collect(),
-        place: places(&nodes),
-        holds: chosen,
-    }))
-}
-
-/// The same at parallel snapshot isolation.
-fn search_parallel(
+/// Asks for an order at parallel snapshot isolation.
+pub(super) fn ask_parallel(
     scene: &Scene<'_>,
     state: &State,
     polygraph: &Polygraph,
     lemmas: &[Lemma],
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<Found, Stop> {
+) -> Result<psi::Found, Stop> {
     let open: Vec<usize> = state.open().collect();
-    let place: FxHashMap<usize, usize> = open.iter().copied().zip(0..).collect();
     let clauses = |logic: &mut Logic, first: &[u32]| {
-        let literal = |(read, version): Taken| {
-            let first = first[*place.get(&read)?];
-            let at = state.candidates[read].binary_search(&version).ok()?;
-            Some(Literal::Variable(first + at as u32, true))
-        };
-        state_aggregates(scene, state, &literal, logic);
-        for lemma in lemmas {
-            state_lemma(scene, state, lemma, &literal, logic);
-        }
+        let first: FxHashMap<usize, u32> =
+            open.iter().copied().zip(first.iter().copied()).collect();
+        let literal = |it: Taken| literal_of(&first, state, it);
+        state_aggregates(scene, state, &first, logic);
+        state_lemmas(scene, state, lemmas, &literal, logic);
     };
     let reads = open.iter().map(|&read| ReadChoice {
         reader: scene.reads[read].reader,
@@ -392,19 +354,5 @@ fn search_parallel(
     own.stats.decide = context.stats.decide.take();
     let asked = psi::ask(scene.check, polygraph, &choices, backend, &mut own);
     context.stats.decide = own.finish().decide;
-    Ok(match asked? {
-        psi::Found::Order(nodes, held) => {
-            let points = nodes.iter().filter_map(|&it| polygraph.point(it));
-            Found::Order(FoundOrder {
-                decider: Decider::Backend,
-                order: points.collect(),
-                place: places(&nodes),
-                holds: open.into_iter().zip(held).collect(),
-            })
-        }
-        psi::Found::No(blamed) => {
-            let reads = blamed.choices.into_iter().map(|it| open[it]);
-            Found::No(reads.collect())
-        }
-    })
+    asked
 }

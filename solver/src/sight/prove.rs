@@ -8,13 +8,14 @@ use rustc_hash::FxHashSet;
 
 use super::causal::Lemma;
 use super::narrow::{Contradicted, Graph, Narrowed, State, graph, narrow};
-use super::pose::{Found, search};
+use super::pose::blamed;
 use super::reads::writer;
 use super::{Scene, Taken};
 use crate::context::Context;
 use crate::decide::{Backend, Decision};
 use crate::phases::{Exit, Refuted, Stop};
 use crate::progress::Silent;
+use crate::prune::PruneStats;
 use crate::psi::{self, ReadChoices};
 use crate::report::{CheckError, Decider};
 use crate::resolve::{Node, VersionId};
@@ -141,14 +142,8 @@ impl Prover<'_, '_> {
         if let Some(proof) = self.core_proof(graph)? {
             return Ok(self.resting(&state.taken, proof));
         }
-        let (scene, lemmas) = (self.scene, self.lemmas);
-        let mut silent = Silent;
-        let mut context = Context::new(&scene.budget, &mut silent);
-        let found = search(scene, state, graph, lemmas, self.backend, &mut context)?;
-        let mut blamed = match found {
-            Found::Order(..) => return Err(Failed::NotFound),
-            Found::No(blamed) => blamed,
-        };
+        let blamed = blamed(self.scene, state, graph, self.lemmas, self.backend)?;
+        let mut blamed = blamed.ok_or(Failed::NotFound)?;
         if blamed.is_empty() {
             blamed = state.open().collect();
         }
@@ -237,7 +232,7 @@ impl Prover<'_, '_> {
         assumed.retain(|it| it.0 != taken.0);
         assumed.push(taken);
         let scene = self.scene;
-        let proof = match graph(scene, &assumed)? {
+        let proof = match graph(scene, &assumed, &mut PruneStats::default())? {
             Err(found) => self.contradiction(&found, Some(scene.reads[taken.0].reader))?,
             Ok(graph) => {
                 let proof = self.core_proof(&graph)?;
@@ -249,7 +244,7 @@ impl Prover<'_, '_> {
 
     /// Whether an aggregate's rows are reads of its own.
     fn reads_differ(&self, at: usize) -> bool {
-        let reader = self.scene.aggregates[at].reader;
+        let reader = self.scene.aggregates[at].aggregate.reader;
         self.scene.model(reader).is_weak()
     }
 
@@ -293,7 +288,7 @@ impl Prover<'_, '_> {
             }
             let is_left = |version: VersionId| {
                 let mut left = left(read).iter();
-                left.any(|&it| row.cell(it) == row.cell(version))
+                left.any(|&it| row.row.cell(it) == row.row.cell(version))
             };
             for &version in all(read).iter().filter(|&&it| !is_left(it)) {
                 // All that is taken around it, so that versions join here as they do where the proof stands.
@@ -307,8 +302,8 @@ impl Prover<'_, '_> {
             }
         }
         let proof = Proof::Aggregate {
-            reader: scene.base.txn(counting.reader),
-            nth: counting.nth,
+            reader: scene.base.txn(counting.aggregate.reader),
+            nth: counting.aggregate.nth,
             ruled_out,
         };
         Ok((proof, rests_on))
@@ -336,8 +331,8 @@ impl Prover<'_, '_> {
         }
         let rows = counting.rows.iter().map(|it| it.read);
         let proof = Proof::Aggregate {
-            reader: scene.base.txn(counting.reader),
-            nth: counting.nth,
+            reader: scene.base.txn(counting.aggregate.reader),
+            nth: counting.aggregate.nth,
             ruled_out: Vec::new(),
         };
         Ok((proof, rows.filter(|&it| taken(it)).collect()))

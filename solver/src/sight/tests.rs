@@ -6,7 +6,8 @@ use kingsnake_lab::random::{
     Rng, Wrong, sketch, small_mixed_rows, small_predicates, small_repeats, small_rows,
 };
 
-use super::{Attended, OpenRead, Scene, Skipped};
+use super::attended::Attended;
+use super::{OpenRead, Scene, Skipped};
 use crate::agreement::Exhaustive;
 use crate::budget::Budget;
 use crate::check::{Report, Techniques, check};

@@ -1,6 +1,5 @@
 //! One question with a fixed set of uncertain reads and aggregates, all of them stated: what `export` writes.
 
-use super::narrow::{Narrowed, Scene, State, narrow};
 use super::reads::Reads;
 use super::results::{Counted, all as all_aggregates};
 use super::{Lemma, absent, expect_candidates, has_aggregates};
@@ -12,6 +11,7 @@ use crate::prune::{PruneStats, Pruned};
 use crate::relate::{Candidates, ChoiceRuns, Polygraph};
 use crate::report::Decider;
 use crate::resolve::{Resolved, VersionId};
+use crate::sight::{self, Impossible};
 use rustc_hash::FxHashMap;
 
 /// The history with every read that an obligation can ask for, and the aggregates.
@@ -53,30 +53,53 @@ pub(super) fn pose_counted(
     budget: &Budget,
 ) -> Result<Polygraph, Exit> {
     expect_candidates(base)?;
-    let scene = Scene {
-        check,
-        counted,
-        budget,
-    };
     let open = base.uncertain().iter().enumerate();
     let open = open.filter(|it| it.1.candidates.len() > 1 || base.is_in_doubt(it.1.reader));
-    let open = open.map(|it| it.0);
-    let open: Vec<usize> = open.collect();
-    let mut state = State::new(base, &open);
-    let stats = &mut PruneStats::default();
-    match narrow(&scene, base, None, &mut state, stats)? {
-        Narrowed::Contradiction(found) => Err(Refuted::Contradiction(Decider::Prune, found).into()),
-        Narrowed::Dead => Err(Refuted::NoProof(Decider::Prune).into()),
-        Narrowed::Open(pruned) => Ok(choices(&scene, base, &state, &pruned)),
+    let open: Vec<usize> = open.map(|it| it.0).collect();
+    let (asked, stats) = ((open.as_slice(), counted), &mut PruneStats::default());
+    match sight::narrowed(check, (base, None), asked, stats, budget)? {
+        Err(Impossible::Contradiction(found)) => {
+            Err(Refuted::Contradiction(Decider::Prune, *found).into())
+        }
+        Err(Impossible::Dead) => Err(Refuted::NoProof(Decider::Prune).into()),
+        Ok(left) => {
+            let mut candidates = vec![Vec::new(); base.uncertain().len()];
+            for (read, left) in open.into_iter().zip(left.candidates) {
+                candidates[read] = left;
+            }
+            Ok(choices(check, base, counted, &candidates, &left.pruned))
+        }
     }
 }
 
+/// The reads that are to be stated: those with several candidates, and those that rest on whether a transaction took effect.
+fn to_state(base: &Resolved, candidates: &[Vec<VersionId>]) -> Vec<usize> {
+    let rests_on_end = |read: usize| {
+        let mut writers = candidates[read]
+            .iter()
+            .map(|&it| base.versions().writer(it));
+        !base.in_doubt().is_empty()
+            && (base.is_in_doubt(base.uncertain()[read].reader)
+                || writers.any(|it| base.is_in_doubt(it)))
+    };
+    let reads = 0..candidates.len();
+    reads
+        .filter(|&read| candidates[read].len() > 1 || rests_on_end(read))
+        .collect()
+}
+
 /// Makes choices of the reads that are to be stated.
-fn choices(scene: &Scene<'_>, base: &Resolved, state: &State, pruned: &Pruned) -> Polygraph {
-    let open = state.to_state(base);
-    let differ = open.iter().map(|&read| {
-        move |one: VersionId, other: VersionId| scene.counted.differ(read, one, other)
-    });
+fn choices(
+    check: &Check<'_>,
+    base: &Resolved,
+    counted: &Counted,
+    left: &[Vec<VersionId>],
+    pruned: &Pruned,
+) -> Polygraph {
+    let open = to_state(base, left);
+    let differ = open
+        .iter()
+        .map(|&read| move |one: VersionId, other: VersionId| counted.differ(read, one, other));
     let differ: Vec<_> = differ.collect();
     let reads: Vec<Candidates<'_>> = open
         .iter()
@@ -85,7 +108,7 @@ fn choices(scene: &Scene<'_>, base: &Resolved, state: &State, pruned: &Pruned) -
             reader: base.uncertain()[read].reader,
             key: base.uncertain()[read].key,
             acceptable: &base.uncertain()[read].candidates,
-            open: &state.candidates[read],
+            open: &left[read],
             differ,
         })
         .collect();
@@ -98,9 +121,6 @@ fn choices(scene: &Scene<'_>, base: &Resolved, state: &State, pruned: &Pruned) -
         first.extend(variable.map(|it| (read, it)));
     }
     let logic = &mut polygraph.problem_mut().logic;
-    let history = scene.check.history;
-    scene
-        .counted
-        .state(history, logic, &state.candidates, &first);
+    counted.state(check.history, logic, left, &first);
     polygraph
 }

@@ -9,6 +9,7 @@ mod broken;
 mod fixed;
 mod narrow;
 mod question;
+mod ranks;
 mod reads;
 mod results;
 mod schedule;
@@ -18,6 +19,7 @@ mod tests;
 
 pub(crate) use fixed::pose;
 pub(crate) use narrow::impossible_sources;
+pub(crate) use ranks::Ranks;
 pub(crate) use results::{Counted, CountedRead, Counting, has_aggregates};
 
 use crate::budget::Budget;
@@ -28,7 +30,7 @@ use crate::model::KeyId;
 use crate::phases::{self, Check, Exit, Refuted, Stop};
 use crate::progress::{Phase, Progress, Silent};
 use crate::prune::{Pruned, Variable};
-use crate::relate::Polygraph;
+use crate::relate::{Edge, Polygraph};
 use crate::report::{CheckError, CheckStats, Decider};
 use crate::resolve::{CountedAggregate, Node, Resolved, Uncertain};
 use crate::sight;
@@ -62,6 +64,11 @@ impl Found<'_> {
     /// The nodes of the graph, in order.
     pub(crate) fn order(&self) -> &[u32] {
         &self.order
+    }
+
+    /// What decided.
+    pub(crate) fn decider(&self) -> Decider {
+        self.decider
     }
 
     /// Whether a variable of the logic is true.
@@ -105,6 +112,19 @@ pub(crate) enum Lemma {
     Refuse(Wrong),
     /// These cannot all hold.
     Conflict(Vec<Literal>),
+    /// An edge of the orders in which these hold.
+    Guarded(Edge, Vec<Literal>),
+    /// The graph in which more is certain, and what is stated in it beforehand. It takes the place of the one that was asked.
+    Anew(Box<Polygraph>),
+}
+
+/// What is asked: a graph, what an order of it must meet, and where its nodes are likely to come.
+pub(crate) struct Asked<'a, 'o> {
+    pub(crate) check: &'a Check<'a>,
+    pub(crate) base: &'a Resolved,
+    pub(crate) ranks: Option<&'a Ranks>,
+    pub(crate) polygraph: Polygraph,
+    pub(crate) obligations: Vec<Box<dyn Obligation + 'o>>,
 }
 
 /// How the loop ended.
@@ -154,16 +174,8 @@ pub(crate) fn settle(
     expect_candidates(&base)?;
     let (budget, progress) = (context.budget, &mut *context.progress);
     let stats = &mut context.stats;
-    let refutation = match run(
-        check,
-        polygraph,
-        &base,
-        obligations(check, &base),
-        backend,
-        stats,
-        budget,
-        progress,
-    )? {
+    let asked = Asked::of(check, &base, polygraph);
+    let refutation = match run(asked, backend, stats, budget, progress)? {
         Ended::Order(decider, order) => {
             let point = |(node, moment)| Point {
                 txn: base.txn(node),
@@ -192,22 +204,27 @@ pub(crate) fn find(
     let shape = check.techniques.shape();
     let polygraph =
         crate::relate::construct_within(check.history, base.clone(), check.spec, shape, budget)?;
-    let stats = &mut CheckStats::default();
-    Ok(
-        match run(
+    let (stats, asked) = (
+        &mut CheckStats::default(),
+        Asked::of(check, base, polygraph),
+    );
+    Ok(match run(asked, backend, stats, budget, &mut Silent)? {
+        Ended::Order(_, order) => Some(order),
+        Ended::No(_) => None,
+    })
+}
+
+impl<'a> Asked<'a, '_> {
+    /// The graph of a history, with all that an order must meet.
+    fn of(check: &'a Check<'a>, base: &'a Resolved, polygraph: Polygraph) -> Self {
+        Asked {
             check,
-            polygraph,
             base,
-            obligations(check, base),
-            backend,
-            stats,
-            budget,
-            &mut Silent,
-        )? {
-            Ended::Order(_, order) => Some(order),
-            Ended::No(_) => None,
-        },
-    )
+            ranks: None,
+            polygraph,
+            obligations: obligations(check, base),
+        }
+    }
 }
 
 /// What an order of a history must meet.
@@ -223,31 +240,38 @@ fn obligations(check: &Check<'_>, base: &Resolved) -> Vec<Box<dyn Obligation>> {
 }
 
 /// The loop.
-#[allow(clippy::too_many_arguments)] // They are the state of one check.
 pub(crate) fn run(
-    check: &Check<'_>,
-    polygraph: Polygraph,
-    base: &Resolved,
-    mut obligations: Vec<Box<dyn Obligation + '_>>,
+    asked: Asked<'_, '_>,
     backend: &mut dyn Backend,
     stats: &mut CheckStats,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Stop> {
-    let mut question = match OpenQuestion::new(check, base, polygraph, budget, stats)? {
-        Ok(question) => question,
-        Err(refutation) => return Ok(Ended::No(refutation)),
-    };
+    let Asked {
+        check,
+        base,
+        ranks,
+        mut polygraph,
+        mut obligations,
+    } = asked;
     loop {
-        match question.turn(&mut obligations, backend, stats, progress)? {
-            Turn::Grown => {
-                if let Err(decider) = question.prune_again(stats, progress)? {
-                    return Ok(Ended::No(question.refutation(decider)));
+        let question = OpenQuestion::new((check, base, ranks), polygraph, budget, stats)?;
+        let mut question = match question {
+            Ok(question) => question,
+            Err(refutation) => return Ok(Ended::No(refutation)),
+        };
+        polygraph = loop {
+            match question.turn(&mut obligations, backend, stats, progress)? {
+                Turn::Grown => {
+                    if let Err(decider) = question.prune_again(stats, progress)? {
+                        return Ok(Ended::No(question.refutation(decider)));
+                    }
                 }
+                Turn::Anew(polygraph) => break *polygraph,
+                Turn::Order(decider, order) => return Ok(Ended::Order(decider, order)),
+                Turn::No(decider) => return Ok(Ended::No(question.refutation(decider))),
             }
-            Turn::Order(decider, order) => return Ok(Ended::Order(decider, order)),
-            Turn::No(decider) => return Ok(Ended::No(question.refutation(decider))),
-        }
+        };
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::narrow::{Narrowed, Rules, Scene, State, narrow};
+use super::narrow::Rules;
 use super::reads::{Reads, always_stated, worth_narrowing};
 use super::results::{Counted, Wrong};
 use super::schedule::schedule;
-use super::{Found, KeyReader, Lemma, Obligation, Refutation};
+use super::{Found, KeyReader, Lemma, Obligation, Ranks, Refutation};
 use crate::budget::Budget;
 use crate::check::CheckStats;
 use crate::decide::{Backend, Decision, Side};
@@ -16,9 +16,10 @@ use crate::prune::{Cyclic, Outcome, PruneOptions, Pruned, Variable, prune};
 use crate::relate::{Candidates, ChoiceRuns, Polygraph};
 use crate::report::{CheckError, Decider};
 use crate::resolve::{CountedAggregate, Node, Resolved, VersionId};
+use crate::sight;
 use crate::verdict::Moment;
 use crate::witness::witness;
-use kingsnake_graph::reach::Reach;
+use kingsnake_graph::reach::{Reach, places};
 use kingsnake_graph::session::SolverSession;
 
 /// A graph of fewer nodes is pruned again after each lemma: that costs little, and what it settles is not searched.
@@ -28,6 +29,8 @@ const SMALL: usize = 2_000;
 pub(super) enum Turn {
     /// The question has grown so much that pruning it again pays.
     Grown,
+    /// An obligation states the question anew.
+    Anew(Box<Polygraph>),
     /// An order that meets every obligation.
     Order(Decider, Vec<(Node, Moment)>),
     /// There is none.
@@ -47,6 +50,7 @@ struct Dead;
 pub(super) struct OpenQuestion<'a> {
     check: &'a Check<'a>,
     base: &'a Resolved,
+    ranks: Option<&'a Ranks>,
     budget: &'a Budget,
     pruned: Pruned,
     reach: Arc<Reach>,
@@ -63,8 +67,7 @@ pub(super) struct OpenQuestion<'a> {
 impl<'a> OpenQuestion<'a> {
     /// Narrows the reads that are worth it, and prunes; or says why there is no order.
     pub(super) fn new(
-        check: &'a Check<'a>,
-        base: &'a Resolved,
+        (check, base, ranks): (&'a Check<'a>, &'a Resolved, Option<&'a Ranks>),
         polygraph: Polygraph,
         budget: &'a Budget,
         stats: &mut CheckStats,
@@ -72,33 +75,23 @@ impl<'a> OpenQuestion<'a> {
         let mut reads = Reads::new(base);
         let narrowed = worth_narrowing(check, base);
         let counted = Counted::default();
-        let scene = Scene {
-            check,
-            counted: &counted,
-            budget,
+        let given = (base, Some(polygraph));
+        let asked = (narrowed.as_slice(), &counted);
+        let Ok(left) = sight::narrowed(check, given, asked, &mut stats.prune, budget)? else {
+            return Ok(Err(Box::new(Refutation {
+                base: base.clone(),
+                stated: narrowed,
+                counted: Counted::default(),
+                decider: Decider::Prune,
+                blamed: base.in_doubt().first().copied(),
+                variables: Vec::new(),
+            })));
         };
-        let mut state = State::new(base, &narrowed);
-        let first = Some(polygraph);
-        let mut pruned = match narrow(&scene, base, first, &mut state, &mut stats.prune)? {
-            Narrowed::Open(pruned) => *pruned,
-            _ => {
-                return Ok(Err(Box::new(Refutation {
-                    base: base.clone(),
-                    stated: narrowed,
-                    counted: Counted::default(),
-                    decider: Decider::Prune,
-                    blamed: base.in_doubt().first().copied(),
-                    variables: Vec::new(),
-                })));
-            }
-        };
-        reads.take(&narrowed, state);
-        if check.techniques.estimate {
-            pruned.estimate_places();
-        }
+        let pruned = reads.take(&narrowed, left);
         let mut question = OpenQuestion {
             check,
             base,
+            ranks,
             budget,
             reach: reach(&pruned)?,
             n_pruned: size(&pruned),
@@ -109,12 +102,28 @@ impl<'a> OpenQuestion<'a> {
             n_turns: 0,
             blamed: Vec::new(),
         };
+        question.estimate(true);
         let lemmas = always_stated(check, base).into_iter().map(Lemma::Read);
         if question.add(lemmas.collect())?.is_err() {
             return Ok(Err(question.refutation(Decider::Prune)));
         }
         question.pruned.grow();
         Ok(Ok(question))
+    }
+
+    /// Estimates the places of the nodes: by when the transactions were recorded to commit, if they were.
+    fn estimate(&mut self, is_new: bool) {
+        let pruned = &mut self.pruned;
+        match self.ranks.filter(|it| it.are_recorded()) {
+            _ if !self.check.techniques.estimate => {}
+            Some(ranks) => {
+                let problem = &pruned.problem;
+                let likely = pruned.dag.order_by(|node| ranks.of(problem, node));
+                pruned.estimate = places(&likely).into_iter().map(|it| it as f32).collect();
+            }
+            None if is_new => pruned.estimate_places(),
+            None => {}
+        }
     }
 
     /// Why there is no order.
@@ -146,6 +155,7 @@ impl<'a> OpenQuestion<'a> {
             Outcome::Contradiction(_) => return Ok(Err(Decider::Prune)),
             Outcome::Pruned(pruned) => self.pruned = pruned,
         }
+        self.estimate(false);
         self.reach = reach(&self.pruned)?;
         self.n_pruned = size(&self.pruned);
         Ok(Ok(()))
@@ -198,6 +208,9 @@ impl<'a> OpenQuestion<'a> {
             }
             drop(found);
             self.n_turns += 1;
+            if let Some(polygraph) = anew(&mut lemmas) {
+                return Ok(Turn::Anew(polygraph));
+            }
             if self.add(lemmas)?.is_err() {
                 return Ok(Turn::No(Decider::Prune));
             }
@@ -237,7 +250,10 @@ impl<'a> OpenQuestion<'a> {
     fn found<'f>(&'f self, decider: Decider, sides: &'f [Side]) -> Result<Found<'f>, Stop> {
         let (pruned, base) = (&self.pruned, self.base);
         let (order, shown) = if base.unreturned().is_empty() {
-            let order = pruned.order(sides);
+            let order = match self.ranks {
+                Some(ranks) => pruned.order_by(sides, |node| ranks.of(&pruned.problem, node)),
+                None => pruned.order(sides),
+            };
             (order.map_err(|Cyclic| phases::cyclic(decider))?, Vec::new())
         } else {
             let n_rows = super::absent::ROWS << self.n_turns.min(16);
@@ -311,6 +327,11 @@ impl<'a> OpenQuestion<'a> {
                     self.refuse(&wrong);
                     Ok(())
                 }
+                Lemma::Guarded(edge, guard) => {
+                    self.pruned.problem.problem_mut().logic.guard(edge, &guard);
+                    Ok(())
+                }
+                Lemma::Anew(_) => unreachable!("it takes the place of the question"),
                 Lemma::Conflict(literals) => {
                     let negated: Vec<_> = literals.into_iter().map(|it| !it).collect();
                     self.pruned.problem.problem_mut().logic.clause(&negated);
@@ -396,7 +417,7 @@ impl<'a> OpenQuestion<'a> {
         }
         let counting = &self.counted.all[at];
         let left = |read: usize| self.reads.left(read);
-        if !counting.is_possible(history, |row| left(counting.rows[row].read)) {
+        if !counting.is_possible(history, left) {
             return Ok(Err(Dead));
         }
         let first = |read: usize| self.reads.first_variable(read);
@@ -418,6 +439,15 @@ impl<'a> OpenQuestion<'a> {
         let logic = &mut self.pruned.problem.problem_mut().logic;
         counting.forbid(logic, &cells, left, first);
         counting.refused.push(cells);
+    }
+}
+
+/// The question in place of this one, if a lemma is one.
+fn anew(lemmas: &mut Vec<Lemma>) -> Option<Box<Polygraph>> {
+    let at = lemmas.iter().position(|it| matches!(it, Lemma::Anew(_)))?;
+    match lemmas.swap_remove(at) {
+        Lemma::Anew(polygraph) => Some(polygraph),
+        _ => None,
     }
 }
 

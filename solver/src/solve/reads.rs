@@ -3,12 +3,13 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::narrow::State;
 use super::{Found, KeyReader, Lemma, Obligation};
 use crate::model::KeyId;
 use crate::phases::{self, Check, Stop};
+use crate::prune::Pruned;
 use crate::relate::Places;
 use crate::resolve::{Node, Resolved, Uncertain, VersionId};
+use crate::sight::Left;
 
 /// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
 const READS: usize = 64;
@@ -52,17 +53,17 @@ impl Reads {
         }
     }
 
-    /// Takes over what narrowing found. The reads that it took to be of one version are in the graph.
-    pub(super) fn take(&mut self, narrowed: &[usize], mut state: State) {
-        for &read in narrowed {
-            let left = std::mem::take(&mut state.candidates[read]);
+    /// Takes over what narrowing found. The reads that it took to be of one version are in the graph, which is returned.
+    pub(super) fn take(&mut self, narrowed: &[usize], found: Left) -> Pruned {
+        for (&read, left) in narrowed.iter().zip(found.candidates) {
             if left.len() < self.all[read].candidates.len() {
                 self.left.insert(read, left);
             }
         }
-        for &(read, _) in &state.taken {
-            self.stated.insert(read, Stated::Certain);
-        }
+        let taken = found.taken.into_iter().map(|at| narrowed[at]);
+        self.stated
+            .extend(taken.map(|read| (read, Stated::Certain)));
+        found.pruned
     }
 
     pub(super) fn of(&self, read: usize) -> &Uncertain {

@@ -54,6 +54,21 @@ pub(crate) struct Counted {
 }
 
 impl Counting {
+    /// An aggregate of these rows; other cells are known.
+    pub(crate) fn of(
+        aggregate: CountedAggregate,
+        known: Vec<Token>,
+        rows: Vec<CountedRead>,
+    ) -> Self {
+        Counting {
+            aggregate,
+            known,
+            rows,
+            is_said: false,
+            refused: Vec::new(),
+        }
+    }
+
     fn tally<'h>(&self, history: &'h History) -> Tally<'h> {
         Tally::of(history, self.aggregate.function, self.aggregate.result)
     }
@@ -68,9 +83,10 @@ impl Counting {
         history: &History,
         versions: impl Fn(usize) -> &'v [VersionId],
     ) -> bool {
-        let cells = self.rows.iter().enumerate();
-        let cells = cells.map(|(at, it)| {
-            let cells = versions(at).iter().map(|&version| it.row.cell(version));
+        let cells = self.rows.iter().map(|it| {
+            let cells = versions(it.read)
+                .iter()
+                .map(|&version| it.row.cell(version));
             let mut cells: Vec<Token> = cells.collect();
             cells.sort_unstable();
             cells.dedup();
@@ -81,9 +97,17 @@ impl Counting {
         tally.is_possible(self.start(history), &cells) != Some(false)
     }
 
+    /// Whether these versions give the result.
+    pub(crate) fn is_given(&self, history: &History, version: impl Fn(usize) -> VersionId) -> bool {
+        let tally = self.tally(history);
+        let rows = self.rows.iter().map(|it| it.row.cell(version(it.read)));
+        let partial = tally.over(self.known.iter().copied().chain(rows));
+        partial.is_some_and(|it| tally.is_result(it))
+    }
+
     /// States the result, given what is left of the candidates of each read and the first variable of those that are open. Whether it
     /// is said.
-    pub(super) fn state<'v>(
+    pub(crate) fn state<'v>(
         &self,
         history: &History,
         logic: &mut Logic,
@@ -133,7 +157,7 @@ impl Counting {
     }
 
     /// Forbids these cells of the rows.
-    pub(super) fn forbid<'v>(
+    pub(crate) fn forbid<'v>(
         &self,
         logic: &mut Logic,
         cells: &[Token],
@@ -224,13 +248,8 @@ impl Counted {
         reads: &mut Reads,
     ) -> Result<usize, Stop> {
         base.expect_sure(history, &aggregate)?;
-        let mut counting = Counting {
-            known: aggregate.own.clone(),
-            rows: Vec::new(),
-            is_said: false,
-            refused: Vec::new(),
-            aggregate,
-        };
+        let known = aggregate.own.clone();
+        let mut counting = Counting::of(aggregate, known, Vec::new());
         let reader = counting.aggregate.reader;
         for row in base.counted_rows(history, &counting.aggregate) {
             if let Some(version) = base.certain_read(reader, row.key) {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use kingsnake_graph::FlatGraph;
+use kingsnake_graph::sort::around_cycles;
 use kingsnake_relate::visible::sort::sorted;
 use kingsnake_relate::visible::{Commits, Why};
 
@@ -31,7 +32,8 @@ fn shortest(n_nodes: usize, edges: &[Commits]) -> Vec<Commits> {
     let out = |node: Node| out.targets(node);
     let mut best: Vec<Commits> = Vec::new();
     let mut n_found = 0;
-    for first in on_cycles(n_nodes, edges) {
+    let is_left = around_cycles(n_nodes, edges.iter().map(|it| (it.from, it.to)));
+    for first in (0..n_nodes as Node).filter(|&it| is_left[it as usize]) {
         let cycle = around(n_nodes, edges, first, out);
         if !cycle.is_empty() {
             n_found += 1;
@@ -44,18 +46,6 @@ fn shortest(n_nodes: usize, edges: &[Commits]) -> Vec<Commits> {
         }
     }
     best
-}
-
-/// The transactions that some cycle comes before and some cycle comes after.
-fn on_cycles(n_nodes: usize, edges: &[Commits]) -> Vec<Node> {
-    let mut is_left = vec![true; n_nodes];
-    let ahead = FlatGraph::new(n_nodes, edges.iter().map(|edge| (edge.from, edge.to)));
-    let back = FlatGraph::new(n_nodes, edges.iter().map(|edge| (edge.to, edge.from)));
-    for node in [ahead, back].iter().flat_map(FlatGraph::peeled) {
-        is_left[node as usize] = false;
-    }
-    let left = |node: &Node| is_left[*node as usize];
-    (0..n_nodes as Node).filter(left).collect()
 }
 
 /// A shortest cycle through a transaction; empty if there is none.

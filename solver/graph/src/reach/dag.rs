@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use crate::edge::Edge;
+use crate::sort::peeled;
 
 /// So many nodes a thread reduces at a time.
 const REDUCED_AT_ONCE: usize = 512;
@@ -72,7 +73,13 @@ impl Dag {
             targets[*at as usize] = edge.to;
             *at += 1;
         }
-        let order = sort(&starts, &targets, indegree)?;
+        let targets_of = |node: u32| {
+            &targets[starts[node as usize] as usize..starts[node as usize + 1] as usize]
+        };
+        let order = peeled(indegree, |node| targets_of(node).iter().copied());
+        if order.len() < n_nodes {
+            return Err(Cyclic);
+        }
         Ok(Dag {
             starts,
             targets,
@@ -212,28 +219,6 @@ impl Dag {
             targets,
             order,
         }
-    }
-}
-
-fn sort(starts: &[u32], targets: &[u32], mut indegree: Vec<u32>) -> Result<Vec<u32>, Cyclic> {
-    let n_nodes = indegree.len();
-    let mut order = Vec::with_capacity(n_nodes);
-    order.extend((0..n_nodes as u32).filter(|&node| indegree[node as usize] == 0));
-    let mut done = 0;
-    while let Some(&node) = order.get(done) {
-        done += 1;
-        let node = node as usize;
-        for &to in &targets[starts[node] as usize..starts[node + 1] as usize] {
-            indegree[to as usize] -= 1;
-            if indegree[to as usize] == 0 {
-                order.push(to);
-            }
-        }
-    }
-    if order.len() == n_nodes {
-        Ok(order)
-    } else {
-        Err(Cyclic)
     }
 }
 

@@ -211,20 +211,6 @@ impl Resolved {
             ..self.clone()
         }
     }
-
-    /// The same with some of the uncertain reads, by their numbers, taken to be of these versions. All of them stay listed.
-    #[must_use]
-    pub fn assuming(&self, assumed: &[(usize, VersionId)]) -> Resolved {
-        let mut extra: Vec<(VersionId, Node)> = assumed
-            .iter()
-            .map(|&(read, version)| (version, self.uncertain[read].reader))
-            .collect();
-        extra.sort_unstable();
-        Resolved {
-            versions: self.versions.with_reads(&extra),
-            ..self.clone()
-        }
-    }
 }
 
 impl Versions {

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use kingsnake_graph::sort::depth_first;
 use rayon::prelude::*;
 
 use super::{clocks, written};
@@ -422,58 +423,20 @@ impl<'a, R: QuickRules> Plain<'a, R> {
     /// The nodes in an order that keeps session order, reads-from and some pairs, if there is one: each after what comes before it,
     /// which is walked depth first.
     pub(super) fn sorted(&self, pairs: &[Vec<Pair>]) -> Option<Vec<Node>> {
-        const NEW: u8 = 0;
-        const OPEN: u8 = 1;
-        const DONE: u8 = 2;
         let n_nodes = self.resolved.n_txns();
         let all = pairs.iter().flatten().map(|&(from, to)| (to, from));
         let earlier = kingsnake_graph::FlatGraph::new(n_nodes, all);
-        let mut state = vec![NEW; n_nodes];
-        let mut order = Vec::with_capacity(n_nodes);
-        // A node, and how many of those before it were looked at.
-        let mut stack: Vec<(Node, u32)> = Vec::new();
-        for root in 0..n_nodes as Node {
-            if state[root as usize] != NEW {
-                continue;
+        depth_first(n_nodes, |node, at| {
+            let reads = self.resolved.reads().of(node);
+            if at == 0 {
+                let has_before = self.session_order && !self.is_first[node as usize];
+                return Some(if has_before { node - 1 } else { NO_NODE });
             }
-            state[root as usize] = OPEN;
-            stack.push((root, 0));
-            while let Some((node, looked_at)) = stack.last_mut() {
-                let node = *node;
-                let reads = self.resolved.reads().of(node);
-                let listed = earlier.targets(node);
-                let mut next = NO_NODE;
-                while next == NO_NODE {
-                    let at = *looked_at as usize;
-                    *looked_at += 1;
-                    let before = if at == 0 {
-                        if !self.session_order || self.is_first[node as usize] {
-                            continue;
-                        }
-                        node - 1
-                    } else if at <= reads.len() {
-                        self.writer[reads.start + at - 1]
-                    } else if let Some(&from) = listed.get(at - 1 - reads.len()) {
-                        from
-                    } else {
-                        break;
-                    };
-                    match state.get(before as usize) {
-                        None | Some(&DONE) => {}
-                        Some(&OPEN) => return None,
-                        Some(_) => next = before,
-                    }
-                }
-                if next == NO_NODE {
-                    state[node as usize] = DONE;
-                    order.push(node);
-                    stack.pop();
-                } else {
-                    state[next as usize] = OPEN;
-                    stack.push((next, 0));
-                }
+            if at <= reads.len() {
+                return Some(self.writer[reads.start + at - 1]);
             }
-        }
-        Some(order)
+            let listed = earlier.targets(node);
+            listed.get(at - 1 - reads.len()).copied()
+        })
     }
 }

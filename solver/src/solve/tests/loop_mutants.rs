@@ -3,7 +3,7 @@
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Rng, Wrong, small_predicates, small_repeats_committed, small_rows};
 
-use super::super::{Ended, Found, Lemma, Obligation, is_obliged, obligations, run};
+use super::super::{Asked, Ended, Found, Lemma, Obligation, is_obliged, obligations, run};
 use crate::agreement::{Exhaustive, specs};
 use crate::budget::Budget;
 use crate::certify::order::replay;
@@ -58,9 +58,14 @@ fn is_caught(history: &History, spec: Spec, damage: Damage) -> bool {
     damage(&mut damaged);
     let (backend, stats) = (&mut Exhaustive::default(), &mut CheckStats::default());
     let (budget, progress) = (&Budget::unlimited(), &mut Silent);
-    let ended = run(
-        &check, polygraph, &base, damaged, backend, stats, budget, progress,
-    );
+    let asked = Asked {
+        check: &check,
+        base: &base,
+        ranks: None,
+        polygraph,
+        obligations: damaged,
+    };
+    let ended = run(asked, backend, stats, budget, progress);
     let truth = oracle::holds(history, spec).expect("it is small");
     match ended {
         Ok(Ended::Order(_, order)) => {

@@ -6,7 +6,6 @@ pub(crate) mod reads;
 mod results;
 
 use super::Found;
-use super::narrow::{Narrowed, Scene, State, narrow};
 use super::reads::Reads;
 use super::results::Counted;
 use crate::agreement::Exhaustive;
@@ -17,6 +16,7 @@ use crate::progress::Silent;
 use crate::prune::PruneStats;
 use crate::report::Decider;
 use crate::resolve::Resolved;
+use crate::sight;
 
 /// A share of what `KINGSNAKE_LONG=1` runs.
 fn n_histories(share: u64) -> u64 {
@@ -33,15 +33,11 @@ fn with_first_order<T>(
     ask: impl FnOnce(Found<'_>) -> Option<T>,
 ) -> Option<T> {
     let (counted, budget) = (&Counted::default(), &Budget::unlimited());
-    let scene = Scene {
-        check,
-        counted,
-        budget,
-    };
-    let (mut state, stats) = (State::new(base, &[]), &mut PruneStats::default());
-    let Ok(Narrowed::Open(pruned)) = narrow(&scene, base, None, &mut state, stats) else {
+    let (asked, stats) = ((&[] as &[usize], counted), &mut PruneStats::default());
+    let Ok(Ok(left)) = sight::narrowed(check, (base, None), asked, stats, budget) else {
         return None;
     };
+    let pruned = left.pruned;
     let backend = &mut Exhaustive::default();
     let decided = backend.decide(pruned.question(), budget, &mut Silent);
     let Decision::Choices(sides) = decided.ok()?.0 else {
@@ -51,7 +47,7 @@ fn with_first_order<T>(
     let (order, shown) = if base.unreturned().is_empty() {
         (pruned.order(&sides).ok()?, Vec::new())
     } else {
-        let decided = (decider, &*pruned, sides.as_slice());
+        let decided = (decider, &pruned, sides.as_slice());
         let tried = super::schedule::schedule(check.history, base, decided, 4, budget).ok()?;
         (tried.order, tried.missed)
     };

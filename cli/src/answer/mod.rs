@@ -1,5 +1,11 @@
 //! The result of a check, for every output: text, JSON, a page.
 
+pub mod ordered;
+pub mod recorded;
+pub mod ruled_out;
+pub mod telling;
+pub mod words;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,10 +19,10 @@ use kingsnake_solver::model::{History, Status, visible};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
 
 use crate::anomalies::{Expected, Found, broken_by};
-use crate::ordered::Ordered;
+use crate::answer::ordered::Ordered;
+use crate::answer::recorded::OtherOrder;
+use crate::answer::telling::Telling;
 use crate::plan::Plan;
-use crate::recorded::OtherOrder;
-use crate::telling::Telling;
 use crate::voice::count;
 
 /// A finished check.

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use kingsnake_solver::verdict::Verdict;
 
+use crate::answer::telling::full_op;
 use crate::answer::{Answer, status_word};
 use crate::memory;
-use crate::telling::full_op;
 use crate::voice::{Voice, count, grouped, lasting, printable, sized};
 
 /// More transactions than this are not spelt out.
