@@ -16,6 +16,7 @@ impl Profile {
     pub fn name(self) -> &'static str {
         match self {
             Profile::Cobra => "cobra",
+            Profile::Viper => "viper",
             Profile::KingCobra => "king-cobra",
             Profile::Kingsnake => "kingsnake",
         }
@@ -55,6 +56,9 @@ pub fn techniques(args: &TechniqueArgs) -> Techniques {
                 *field(&mut techniques) = said.unwrap_or(switch.of(profile));
             }
             Kept::Rounds if said == Some(false) => techniques.prune_rounds = Some(0),
+            Kept::Rounds if said == Some(true) && techniques.prune_rounds == Some(0) => {
+                techniques.prune_rounds = None;
+            }
             Kept::Rounds | Kept::Search(_) => {}
         }
     }

@@ -31,7 +31,7 @@ pub struct Switch {
     /// What is done where it is off.
     pub off: &'static str,
     /// Whether each profile has it, in the order of [`PROFILES`].
-    pub profiles: [bool; 3],
+    pub profiles: [bool; 4],
     /// Where it is kept.
     pub kept: Kept,
 }
@@ -43,16 +43,21 @@ pub struct Setting {
     /// What it means, as help and documentation.
     pub meaning: &'static str,
     /// The value of each profile as it would be typed, in the order of [`PROFILES`].
-    pub profiles: [&'static str; 3],
+    pub profiles: [&'static str; 4],
 }
 
 /// The profiles, in the order of the table's columns.
-pub const PROFILES: [Profile; 3] = [Profile::Cobra, Profile::KingCobra, Profile::Kingsnake];
+pub const PROFILES: [Profile; 4] = [
+    Profile::Cobra,
+    Profile::Viper,
+    Profile::KingCobra,
+    Profile::Kingsnake,
+];
 
 /// Everything on, whatever the profile.
-const ALWAYS: [bool; 3] = [true; 3];
-/// Not in Cobra.
-const OURS: [bool; 3] = [false, false, true];
+const ALWAYS: [bool; 4] = [true; 4];
+/// In none of the papers.
+const OURS: [bool; 4] = [false, false, false, true];
 
 /// The switches.
 pub static SWITCHES: [Switch; 10] = [
@@ -98,7 +103,7 @@ pub static SWITCHES: [Switch; 10] = [
         help: "Do not decide constraints by reachability.",
         on: "reachability decides constraints, for `--prune-rounds N` rounds or to the `fixpoint`",
         off: "none is settled",
-        profiles: ALWAYS,
+        profiles: [true, false, true, true],
         kept: Kept::Rounds,
     },
     Switch {
@@ -153,32 +158,32 @@ pub static SETTINGS: [Setting; 6] = [
     Setting {
         name: "prune-rounds",
         meaning: "stop pruning after N rounds; `fixpoint` prunes until nothing more is forced",
-        profiles: ["1", "5", "fixpoint"],
+        profiles: ["1", "0", "5", "fixpoint"],
     },
     Setting {
         name: "reachability",
         meaning: "how to store reachability: one bit row per node, or one clock over the sessions per node; `auto` chooses by the sizes",
-        profiles: ["dense", "dense", "auto"],
+        profiles: ["dense", "dense", "dense", "auto"],
     },
     Setting {
         name: "heuristic",
         meaning: "which sides of constraints to assume before solving",
-        profiles: ["off", "off", "off"],
+        profiles: ["off", "viper", "off", "off"],
     },
     Setting {
         name: "phase",
         meaning: "source of the first guess for a constraint (`cadical/propagator`; [measured](propagator.md))",
-        profiles: ["none", "none", "estimate"],
+        profiles: ["none", "none", "none", "estimate"],
     },
     Setting {
         name: "decide",
         meaning: "which constraint to decide next (`cadical/propagator`)",
-        profiles: ["vsids", "vsids", "repair"],
+        profiles: ["vsids", "vsids", "vsids", "repair"],
     },
     Setting {
         name: "propagate",
         meaning: "rule out sides that a decision makes impossible, searching up to N nodes in each direction (`cadical/propagator`)",
-        profiles: ["0", "0", "0"],
+        profiles: ["0", "0", "0", "0"],
     },
 ];
 

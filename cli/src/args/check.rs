@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use kingsnake_solver::definition::{DEFINITIONS, Definition};
 use kingsnake_solver::level::Level;
 
 use super::assume::AssumeArgs;
@@ -28,8 +29,21 @@ pub enum OnOff {
 pub enum LevelArg {
     /// One.
     One(Level),
+    /// One as a paper defines it.
+    Paper(&'static Definition),
     /// All of them.
     Auto,
+}
+
+impl LevelArg {
+    /// The level, where it is one.
+    pub fn one(self) -> Option<Level> {
+        match self {
+            LevelArg::One(level) => Some(level),
+            LevelArg::Paper(definition) => Some(definition.level),
+            LevelArg::Auto => None,
+        }
+    }
 }
 
 /// How to read recorded times, as typed.
@@ -61,8 +75,8 @@ pub enum FailedCasArg {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Level")]
 pub struct LevelArgs {
-    /// The isolation level, or `auto` for all levels [default: ser; for `verify` what the certificate
-    /// claims].
+    /// The isolation level, as this program defines it or as a paper does (`viper/si`), or `auto` for all levels [default: ser;
+    /// for `verify` what the certificate claims].
     #[arg(short, long, value_parser = levels(), ignore_case = true)]
     pub level: Option<LevelArg>,
     /// Whether a session's transactions keep their order [default: on, as in Cobra and Viper].
@@ -336,9 +350,15 @@ fn levels() -> impl TypedValueParser<Value = LevelArg> {
         let (name, aliases) = level.names().split_first().expect("a level has a name");
         PossibleValue::new(name).aliases(aliases)
     });
+    let papers = DEFINITIONS.iter().map(|it| PossibleValue::new(it.name));
     let names = levels.into_iter().chain([PossibleValue::new("auto")]);
-    PossibleValuesParser::new(names).try_map(|name| match name.to_ascii_lowercase().as_str() {
-        "auto" => Ok(LevelArg::Auto),
-        name => name.parse::<Level>().map(LevelArg::One),
+    PossibleValuesParser::new(names.chain(papers)).try_map(|name| {
+        if name.eq_ignore_ascii_case("auto") {
+            return Ok(LevelArg::Auto);
+        }
+        match Definition::named(&name) {
+            Some(definition) => Ok(LevelArg::Paper(definition)),
+            None => name.parse::<Level>().map(LevelArg::One),
+        }
     })
 }

@@ -14,7 +14,9 @@ pub enum Profile {
     /// As in Cobra: `combine` and `coalesce`, a constraint for every pair of chains of versions, read or not, one pruning
     /// round on a matrix, one variable per constraint, no guesses.
     Cobra,
-    /// The same with five pruning rounds, as in the King Cobra study.
+    /// As in Viper: Cobra's `combine` and `coalesce`, no pruning by reachability, Viper's heuristic pruning.
+    Viper,
+    /// Cobra's with five pruning rounds, as in the King Cobra study.
     KingCobra,
     /// All techniques.
     #[default]

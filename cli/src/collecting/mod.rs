@@ -10,7 +10,7 @@ use clap::Parser;
 use kingsnake_collect::Collected;
 use serde_json::{Value, json};
 
-use crate::args::{Command, LevelArg, Typed};
+use crate::args::{Command, Typed};
 pub use page::page;
 
 /// The summary's name within a collection's directory.
@@ -24,7 +24,7 @@ pub const REPORT: &str = "report.html";
 pub fn has_report(level: &str) -> bool {
     let line = ["kingsnake", "check", "h", "--level", level];
     match Typed::try_parse_from(line).map(|typed| typed.command) {
-        Ok(Command::Check(args)) => matches!(args.check.level.level, Some(LevelArg::One(_))),
+        Ok(Command::Check(args)) => args.check.level.level.is_some_and(|it| it.one().is_some()),
         _ => false,
     }
 }

@@ -89,12 +89,11 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
 fn demanded(claim: &EvidenceClaim, typed: &LevelArgs) -> Result<Promise> {
     let refusals_count =
         claim.promise.refusals_count() || typed.failed_cas == Some(FailedCasArg::Differs);
-    match typed.level {
-        Some(LevelArg::One(level)) => {
-            return Ok(level.promise(spec(level, typed)?, refusals_count));
-        }
-        Some(LevelArg::Auto) => bail!("a claim is about one level; name that one, or none"),
-        None => {}
+    if let Some(asked) = typed.level {
+        let Some(level) = asked.one() else {
+            bail!("a claim is about one level; name that one, or none");
+        };
+        return Ok(level.promise(spec(level, typed)?, refusals_count));
     }
     let mut promised = claim.promise.spec();
     if let Some(switch) = typed.session_order {

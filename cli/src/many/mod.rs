@@ -308,7 +308,7 @@ fn spelt(path: &Path) -> String {
 
 /// Whether a check at this level writes a page.
 fn takes_report(level: Option<LevelArg>) -> bool {
-    matches!(level, None | Some(LevelArg::One(_)))
+    level.is_none_or(|it| it.one().is_some())
 }
 
 impl Batch for Many {

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use kingsnake_history::adya::PlLevel;
+use kingsnake_solver::definition::Definition;
 use kingsnake_solver::level::{Level, Model, RealTime, Spec, Times};
 use kingsnake_solver::promise::{Along, Promise};
 
@@ -17,16 +18,14 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
             "--level {level} is judged by `check` on a version order that is given; here another level is needed"
         ),
         Some(LevelArg::One(level)) => Ok(level),
+        Some(LevelArg::Paper(definition)) => Ok(definition.level),
         Some(LevelArg::Auto) => bail!("--level auto is for `check`; here one level is needed"),
     }
 }
 
 /// The level of a check: where what the database recorded is judged, one of Adya's, or `ser` along an expected order.
 pub fn checked_level(args: &CheckArgs) -> Result<Level> {
-    let level = match args.level.level {
-        Some(LevelArg::One(level)) => Some(level),
-        _ => None,
-    };
+    let level = args.level.level.and_then(LevelArg::one);
     match (level, &args.along, &args.certificate_from) {
         (Some(Level::Pl(_)), Some(_), _) => {
             bail!("--along replays a serial order, so the level is ser; leave --level out")
@@ -98,6 +97,9 @@ pub fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationM
 
 /// The level's ingredients; an error where a switch contradicts the level or means nothing to it.
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
+    if let Some(LevelArg::Paper(definition)) = args.level {
+        return defined(definition, args);
+    }
     let typed = |switch: Option<OnOff>| switch.map(|switch| switch == OnOff::On);
     let Some(mut spec) = level.spec(typed(args.session_order)) else {
         if level == Level::Linearizable {
@@ -123,6 +125,19 @@ pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
         _ => {}
     }
     clocked(spec, args)
+}
+
+/// The level as a paper defines it, which leaves only the drift of the clocks open.
+fn defined(definition: &Definition, args: &LevelArgs) -> Result<Spec> {
+    if args.session_order.is_some() || args.real_time.is_some() || args.times.is_some() {
+        bail!(
+            "--level {} says which orders count and how times are read; with --session-order, --real-time or --times \
+             ask for --level {}",
+            definition.name,
+            definition.level
+        );
+    }
+    clocked(definition.spec(), args)
 }
 
 /// The level with the clocks that were asked for.

@@ -4,6 +4,7 @@
 //! Only the context of a run is below this crate. Crates that must not know each other share only these two.
 
 pub mod adya;
+pub mod definition;
 pub mod lattice;
 pub mod level;
 pub mod model;

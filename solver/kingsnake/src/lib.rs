@@ -72,6 +72,7 @@ pub use kingsnake_graph::prune::Device;
 pub use kingsnake_graph::{Edge, reach};
 pub use kingsnake_history::adya::PlLevel;
 pub use kingsnake_history::budget::{Budget, StopReason};
+pub use kingsnake_history::definition::Definition;
 pub use kingsnake_history::level::{Level, Spec};
 pub use kingsnake_history::model::{BuildError, History, HistoryBuilder, Status, Token};
 pub use kingsnake_history::progress::{Phase, Progress, ProgressEvent};
