@@ -298,7 +298,7 @@ impl Player<'_> {
             self.is_open = true;
             let begun = self.client.with(|client, session| client.begin(session))?;
             if let Err(failure) = begun {
-                return self.end(Err(failure));
+                return self.end(&Err(failure));
             }
         }
         match act {
@@ -308,9 +308,9 @@ impl Player<'_> {
             }),
             ScriptAct::Commit => {
                 let outcome = self.client.with(|client, session| client.commit(session))?;
-                self.end(outcome)
+                self.end(&outcome)
             }
-            ScriptAct::Abort => self.end(Err(Failure::Aborted(ON_REQUEST))),
+            ScriptAct::Abort => self.end(&Err(Failure::Aborted(ON_REQUEST))),
             ScriptAct::Sql(statement) => {
                 let answer = self
                     .client
@@ -320,7 +320,7 @@ impl Player<'_> {
                         words: sql_words(&answer),
                         end: None,
                     }),
-                    Err(failure) => self.end(Err(failure)),
+                    Err(failure) => self.end(&Err(failure)),
                 }
             }
             ScriptAct::Operation(verb, one, other) => {
@@ -333,15 +333,15 @@ impl Player<'_> {
                         words: answer_words(script, &answer),
                         end: None,
                     }),
-                    Err(failure) => self.end(Err(failure)),
+                    Err(failure) => self.end(&Err(failure)),
                 }
             }
         }
     }
 
-    fn end(&mut self, outcome: Result<(), Failure>) -> Result<StepEnd, Halt> {
+    fn end(&mut self, outcome: &Result<(), Failure>) -> Result<StepEnd, Halt> {
         self.is_open = false;
-        let end = self.client.leave(&outcome)?;
+        let end = self.client.leave(outcome)?;
         let words = match end {
             End::Committed => "committed".to_owned(),
             End::Aborted(ON_REQUEST) => "aborted".to_owned(),
@@ -374,7 +374,7 @@ fn sql_words(answer: &SqlAnswer) -> String {
 
 fn answer_words(script: &Script, answer: &StepAnswer) -> String {
     match answer {
-        StepAnswer::Cell(None) => "no row".to_owned(),
+        StepAnswer::Cell(None) | StepAnswer::Deleted(false) => "no row".to_owned(),
         StepAnswer::Cell(Some(cell)) => cell.value.to_string(),
         StepAnswer::List(list) => format!("{list:?}"),
         StepAnswer::Rows(rows) if rows.is_empty() => "no rows".to_owned(),
@@ -385,6 +385,5 @@ fn answer_words(script: &Script, answer: &StepAnswer) -> String {
         }
         StepAnswer::Wrote(value) => format!("wrote {value}"),
         StepAnswer::Deleted(true) => "deleted".to_owned(),
-        StepAnswer::Deleted(false) => "no row".to_owned(),
     }
 }
