@@ -273,7 +273,7 @@ impl Client {
     /// What the commit writes: a command, a key and its value.
     fn writes(&self) -> Vec<[Vec<u8>; 3]> {
         let mut writes = Vec::new();
-        let mut log = |key: Key, value: i64| {
+        let log = |key: Key, value: i64| {
             let version = StoredCell {
                 value: key,
                 beside: value,

@@ -1,5 +1,6 @@
 //! RocksDB, through the C interface of its shared library, which is opened when it is asked for: pessimistic and optimistic
 //! transactions, with a snapshot, with locked reads, or with neither.
+#![allow(unsafe_code)] // A library in C: every call says why it is sound.
 
 use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
 use std::path::PathBuf;
