@@ -110,7 +110,7 @@ const CLOCKS: [i32; 6] = [1, -1, 60, -60, 3_600, -3_600];
 
 impl Schedule<'_> {
     /// Starts a node again that has ended.
-    fn revive(&self, server: &Private, node: usize, events: &Events) {
+    fn revive(server: &Private, node: usize, events: &Events) {
         if server.is_running(node) {
             return;
         }
@@ -168,7 +168,7 @@ impl Schedule<'_> {
             match fault {
                 ServerFault::Kill => {
                     server.kill(node);
-                    self.revive(server, node, events);
+                    Self::revive(server, node, events);
                 }
                 ServerFault::Backend => {
                     server.kill_backend(node, drawn / 7);
@@ -186,7 +186,7 @@ impl Schedule<'_> {
                     sleep(hold, done);
                     server.free(node);
                     events.tell(&format!("node {node} has room again"));
-                    self.revive(server, node, events);
+                    Self::revive(server, node, events);
                 }
                 _ => {
                     server.pause(node);

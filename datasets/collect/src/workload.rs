@@ -181,7 +181,8 @@ impl Load {
         }
         let initially = match (kind, &make) {
             (WorkloadKind::Registers, _) if n_keys > 0 => Initially::Rows(n_keys as i64),
-            (_, Make::Predicate { .. } | Make::Erase { .. }) => Initially::EvenRows(SPAN * WINDOWS),
+            (_, Make::Erase { .. }) => Initially::MarkedRows(SPAN * WINDOWS),
+            (_, Make::Predicate { .. }) => Initially::EvenRows(SPAN * WINDOWS),
             (_, Make::Where) => Initially::NumberedRows(n_keys as i64),
             _ => Initially::Nothing,
         };
@@ -296,6 +297,11 @@ impl Load {
     /// What the keys hold before the first transaction.
     pub fn initially(&self) -> Initially {
         self.initially
+    }
+
+    /// Whether a row may be made again where one was deleted. Then the ranks of its versions begin again too.
+    pub(crate) fn makes_rows_again(&self) -> bool {
+        matches!(self.make, Make::Erase { .. })
     }
 
     /// Whether some transactions compare and set what their session last saw.
@@ -501,9 +507,9 @@ impl ClientTransaction for Erase {
         self.at += 1;
         match self.at {
             1 => Some(TxnStep::ReadRow(self.key)),
-            2 if read != 0 => None,
+            2 if read != 1 => None,
             2 if self.deletes => Some(TxnStep::Delete(self.key)),
-            2 => Some(TxnStep::Write(self.key, 1)),
+            2 => Some(TxnStep::Write(self.key, 2)),
             _ => None,
         }
     }

@@ -3,13 +3,16 @@
 use super::encode;
 use crate::adapter::{DatabaseSession, Failure, Key, StoredCell, Wrote};
 
+/// Keys with their values.
+pub(super) type KeyRows = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// A transaction of a store.
 pub(super) trait KeyTransaction: Send {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure>;
     fn put(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), Failure>;
     fn delete(&mut self, key: &[u8]) -> Result<(), Failure>;
     /// From one key to another, the second left out.
-    fn scan(&mut self, low: &[u8], end: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failure>;
+    fn scan(&mut self, low: &[u8], end: &[u8]) -> Result<KeyRows, Failure>;
     fn commit(self: Box<Self>) -> Result<(), Failure>;
     fn abort(self: Box<Self>) -> Result<(), Failure>;
 }

@@ -19,8 +19,7 @@ use super::tls::{self, TlsMode};
 use super::{ReadsAt, Target, table};
 use crate::adapter::{
     DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, SessionShare, SqlAnswer,
-    StoredCell,
-    VersionLog, Wrote,
+    StoredCell, VersionLog, Wrote,
 };
 use crate::address::redacted;
 

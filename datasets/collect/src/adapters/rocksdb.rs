@@ -1,4 +1,4 @@
-//! RocksDB, through the C interface of its shared library, which is opened when it is asked for: pessimistic and optimistic
+//! `RocksDB`, through the C interface of its shared library, which is opened when it is asked for: pessimistic and optimistic
 //! transactions, with a snapshot, with locked reads, or with neither.
 #![allow(unsafe_code)] // A library in C: every call says why it is sound.
 
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libloading::Library;
 
-use super::keyed::{KeyStore, KeyTransaction, KeyedSession};
+use super::keyed::{KeyRows, KeyStore, KeyTransaction, KeyedSession};
 use super::{Target, encode, table};
 use crate::adapter::{Database, DatabaseSession, Failure, Initially, StoredCell};
 
@@ -224,23 +224,23 @@ impl KeyStore for Arc<Store> {
     fn begin(&mut self) -> Result<Box<dyn KeyTransaction>, Failure> {
         let c = &self.calls;
         // SAFETY: the database and its options are open as long as the store is; the snapshot is the transaction's own.
-        let (open, read) = unsafe {
-            let open = if self.mode.is_optimistic {
+        let (txn, read) = unsafe {
+            let txn = if self.mode.is_optimistic {
                 (c.optimistictransaction_begin)(self.database, self.write, self.begin, null_mut())
             } else {
                 (c.transaction_begin)(self.database, self.write, self.begin, null_mut())
             };
             let read = (c.readoptions_create)();
             if self.mode.has_snapshot {
-                let snapshot = (c.transaction_get_snapshot)(open);
+                let snapshot = (c.transaction_get_snapshot)(txn);
                 (c.readoptions_set_snapshot)(read, snapshot);
                 (c.free)(snapshot);
             }
-            (open, read)
+            (txn, read)
         };
         Ok(Box::new(Open {
             store: Arc::clone(self),
-            open,
+            txn,
             read,
         }))
     }
@@ -248,7 +248,7 @@ impl KeyStore for Arc<Store> {
 
 struct Open {
     store: Arc<Store>,
-    open: Opaque,
+    txn: Opaque,
     read: Opaque,
 }
 
@@ -260,7 +260,7 @@ impl Drop for Open {
         // SAFETY: both are ours, and are not used after this.
         unsafe {
             (self.store.calls.readoptions_destroy)(self.read);
-            (self.store.calls.transaction_destroy)(self.open);
+            (self.store.calls.transaction_destroy)(self.txn);
         }
     }
 }
@@ -284,9 +284,9 @@ impl KeyTransaction for Open {
             let found = c.checked(|error| {
                 if self.store.mode.locks_reads {
                     let get = c.transaction_get_for_update;
-                    get(self.open, self.read, place, key.len(), n, 1, error)
+                    get(self.txn, self.read, place, key.len(), n, 1, error)
                 } else {
-                    (c.transaction_get)(self.open, self.read, place, key.len(), n, error)
+                    (c.transaction_get)(self.txn, self.read, place, key.len(), n, error)
                 }
             })?;
             if found.is_null() {
@@ -303,7 +303,7 @@ impl KeyTransaction for Open {
         let (place, value) = (key.as_ptr().cast(), bytes.as_ptr().cast());
         // SAFETY: both are read during the call only.
         c.checked(|error| unsafe {
-            (c.transaction_put)(self.open, place, key.len(), value, bytes.len(), error);
+            (c.transaction_put)(self.txn, place, key.len(), value, bytes.len(), error);
         })
     }
 
@@ -311,16 +311,16 @@ impl KeyTransaction for Open {
         let c = &self.store.calls;
         // SAFETY: the key is read during the call only.
         c.checked(|error| unsafe {
-            (c.transaction_delete)(self.open, key.as_ptr().cast(), key.len(), error);
+            (c.transaction_delete)(self.txn, key.as_ptr().cast(), key.len(), error);
         })
     }
 
-    fn scan(&mut self, low: &[u8], end: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failure> {
+    fn scan(&mut self, low: &[u8], end: &[u8]) -> Result<KeyRows, Failure> {
         let c = &self.store.calls;
         let mut rows = Vec::new();
         // SAFETY: the iterator is destroyed before the transaction, and what it points to is copied before it moves.
         unsafe {
-            let at = (c.transaction_create_iterator)(self.open, self.read);
+            let at = (c.transaction_create_iterator)(self.txn, self.read);
             (c.iter_seek)(at, low.as_ptr().cast(), low.len());
             while (c.iter_valid)(at) != 0 {
                 let mut length = 0;
@@ -340,13 +340,13 @@ impl KeyTransaction for Open {
     fn commit(self: Box<Self>) -> Result<(), Failure> {
         let c = &self.store.calls;
         // SAFETY: the transaction is ours.
-        c.checked(|error| unsafe { (c.transaction_commit)(self.open, error) })
+        c.checked(|error| unsafe { (c.transaction_commit)(self.txn, error) })
     }
 
     fn abort(self: Box<Self>) -> Result<(), Failure> {
         let c = &self.store.calls;
         // SAFETY: the transaction is ours.
-        c.checked(|error| unsafe { (c.transaction_rollback)(self.open, error) })
+        c.checked(|error| unsafe { (c.transaction_rollback)(self.txn, error) })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Runtime;
 
-use super::keyed::{KeyStore, KeyTransaction, KeyedSession};
+use super::keyed::{KeyRows, KeyStore, KeyTransaction, KeyedSession};
 use super::{Target, encode, table};
 use crate::adapter::{Database, DatabaseSession, Failure, Initially, StoredCell};
 
@@ -135,7 +135,7 @@ macro_rules! version {
             use tokio::runtime::Runtime;
             use $library::{Error, LSMIterator as _, Transaction, Tree, TreeBuilder};
 
-            use super::{KeyTransaction, Store, fatal};
+            use super::{KeyRows, KeyTransaction, Store, fatal};
             use crate::adapter::Failure;
 
             pub(super) fn open(path: PathBuf) -> Result<Arc<dyn Store>, Failure> {
@@ -175,11 +175,7 @@ macro_rules! version {
                     self.open.delete(key).map_err(fatal)
                 }
 
-                fn scan(
-                    &mut self,
-                    low: &[u8],
-                    end: &[u8],
-                ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failure> {
+                fn scan(&mut self, low: &[u8], end: &[u8]) -> Result<KeyRows, Failure> {
                     let mut rows = Vec::new();
                     let mut at = self.open.range(low, end).map_err(fatal)?;
                     let mut more = at.seek_first().map_err(fatal)?;
