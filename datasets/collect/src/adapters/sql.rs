@@ -202,15 +202,9 @@ impl DatabaseSession for Client {
     }
 
     fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure> {
-        // A deleted row cannot be asked for its rank, so the rank is that of a write just before.
-        let rank = if self.is_ranked() {
-            self.count(&format!("UPDATE {REGISTERS} SET n = n + 1 WHERE k = {key}"))?;
-            self.rank(key)?
-        } else {
-            None
-        };
+        // A deleted row cannot be asked for its rank, and a write just before would make another transaction of it.
         let deleted = self.count(&format!("DELETE FROM {REGISTERS} WHERE k = {key}"))?;
-        Ok((deleted > 0).then_some(Wrote { rank, txn: None }))
+        Ok((deleted > 0).then(Wrote::default))
     }
 
     fn select(&mut self, (low, high): (i64, i64)) -> Result<Vec<Chosen>, Failure> {

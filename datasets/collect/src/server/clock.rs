@@ -57,6 +57,13 @@ impl Clocks {
     }
 }
 
+/// Removes the shared memory that the library leaves when its process is killed.
+pub(super) fn forget(pid: u32) {
+    for name in ["faketime_shm", "sem.faketime_sem"] {
+        let _ = std::fs::remove_file(format!("/dev/shm/{name}_{pid}"));
+    }
+}
+
 fn place(log: &Path) -> PathBuf {
     log.with_extension("clock")
 }

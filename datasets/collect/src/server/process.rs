@@ -370,9 +370,16 @@ impl Process {
         let both = log
             .try_clone()
             .map_err(|error| io_error(&self.log, error))?;
-        let mut command = command(&self.program, self.user);
+        let mut command = if self.env.is_empty() {
+            command(&self.program, self.user)
+        } else {
+            // Set after the user was changed, or else what the library makes would belong to another one.
+            let mut command = command(&find_program(&["env"], "")?, self.user);
+            let set = |(name, value): &(String, String)| format!("{name}={value}");
+            command.args(self.env.iter().map(set)).arg(&self.program);
+            command
+        };
         command.args(&self.args).stdout(log).stderr(both);
-        command.envs(self.env.iter().cloned());
         let child = spawn_for_good(command).map_err(|error| io_error(&self.program, error))?;
         self.child = Some(child);
         Ok(())
@@ -443,6 +450,9 @@ impl Process {
         signal(&family, Signal::KILL);
         if let Some(mut child) = self.child.take() {
             let _ = child.wait();
+            if !self.env.is_empty() {
+                super::clock::forget(child.id());
+            }
         }
         let since = Instant::now();
         while family.iter().any(|&pid| is_running(pid)) && since.elapsed() < Duration::from_secs(5)
