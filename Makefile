@@ -1,5 +1,6 @@
 # make demo    check a valid and a violated history, write out/demo.html
 # make test    all tests, with their total
+# make test-databases     the databases that make test does not install: their self-tests, controls, faults and short collections
 # make test-certificates  100,000 random certificates of each kind against brute force
 # make long    every engine against brute force on a million histories and more (features combined, linearizability, mixed levels,
 #              psi, uncertain reads, assumptions, certificates, every back end); every reader fuzzed for a minute; 40 kills of each
@@ -19,7 +20,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo release dist test-dist package python test test-certificates long lint bench doc book setup
+.PHONY: demo release dist test-dist package python test test-databases test-certificates long lint bench doc book setup
 
 demo: setup
 	scripts/demo
@@ -27,6 +28,10 @@ demo: setup
 test:
 	@scripts/setup test
 	scripts/test
+
+test-databases:
+	@scripts/setup databases
+	scripts/test-databases
 
 test-certificates: setup
 	KINGSNAKE_LONG=1 cargo test --locked --profile demo -p kingsnake-adya --test random

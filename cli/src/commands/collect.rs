@@ -204,7 +204,7 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
     let needs_process = args.fault.iter().find(|fault| fault.needs_process());
     if let (Some(fault), false) = (needs_process, args.start) {
         bail!(
-            "--fault {} is done to processes, and only to those that --start made; cut, delay and half-close work with --url",
+            "--fault {} is done to processes and their files, and only to those that --start made; cut, delay and half-close work with --url",
             fault.name()
         );
     }
@@ -220,18 +220,23 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
     if args.nodes > 1 && adapter.nodes == Nodes::One {
         bail!("{} is started with one node", adapter.name);
     }
+    // A server runs in another directory than this program.
+    let binary = args.binary.as_deref().map(std::path::absolute).transpose();
+    let binary = binary.context("--binary")?;
     let wanted = Wanted {
         database: adapter.name,
         nodes: usize::from(args.nodes),
         sessions: usize::from(args.sessions),
-        binary: args.binary.as_deref(),
+        binary: binary.as_deref(),
+        has_roles: args.reads.is_some() || adapter.nodes == Nodes::Roles,
+        faults: &args.fault,
     };
     Ok(Some(Private::start(&wanted)?))
 }
 
 /// A proxy before each node, where connections are to suffer; the addresses then are those of the proxies.
 fn proxies(args: &CollectArgs, adapter: &Adapter, urls: &mut [String]) -> Result<Vec<Proxy>> {
-    if args.fault.iter().all(|fault| fault.needs_process()) {
+    if !args.fault.iter().any(|fault| fault.needs_proxy()) {
         return Ok(Vec::new());
     }
     if adapter.is_embedded {
@@ -588,8 +593,7 @@ fn test_in(
     }
     let mut n_failed = test.failed.len();
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    // A second connection would wait for redb's only writer.
-    let possible = |it: &Mistake| adapter.name != "redb" || *it != Mistake::WrongSession;
+    let possible = |it: &Mistake| !adapter.readers_wait() || *it != Mistake::WrongSession;
     for mistake in Mistake::ALL.into_iter().filter(possible) {
         let place = directory.join(mistake.name().replace(' ', "-"));
         let request = CollectRequest {

@@ -88,6 +88,8 @@ pub enum Initially {
         /// Which of them have a row.
         rows: u64,
     },
+    /// Of these keys, the even ones have a row, with 1 beside the value.
+    MarkedRows(i64),
     /// No key has a row.
     Nothing,
 }
@@ -98,6 +100,7 @@ impl Initially {
         match self {
             Initially::Rows(n_keys) => (0..n_keys).map(|key| (key, 0)).collect(),
             Initially::EvenRows(n_keys) => (0..n_keys).step_by(2).map(|key| (key, 0)).collect(),
+            Initially::MarkedRows(n_keys) => (0..n_keys).step_by(2).map(|key| (key, 1)).collect(),
             Initially::NumberedRows(n_keys) => {
                 (0..n_keys).map(|key| (key, key * 7 % NUMBERS)).collect()
             }

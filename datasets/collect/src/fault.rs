@@ -26,17 +26,26 @@ pub enum ServerFault {
     Delay,
     /// What servers send is no longer received; then connections are cut.
     HalfClose,
+    /// The primary is killed for good and a standby promoted in its place.
+    Failover,
+    /// A server's clock jumps forwards or backwards for a while.
+    Clock,
+    /// The file system of a server is full for a while.
+    DiskFull,
 }
 
 impl ServerFault {
     /// All of them.
-    pub const ALL: [ServerFault; 6] = [
+    pub const ALL: [ServerFault; 9] = [
         Self::Kill,
         Self::Backend,
         Self::Pause,
         Self::Cut,
         Self::Delay,
         Self::HalfClose,
+        Self::Failover,
+        Self::Clock,
+        Self::DiskFull,
     ];
 
     /// The name, as typed.
@@ -48,15 +57,23 @@ impl ServerFault {
             ServerFault::Cut => "cut",
             ServerFault::Delay => "delay",
             ServerFault::HalfClose => "half-close",
+            ServerFault::Failover => "failover",
+            ServerFault::Clock => "clock",
+            ServerFault::DiskFull => "disk-full",
         }
     }
 
     /// Whether it is done to processes, which must be ours.
     pub fn needs_process(self) -> bool {
-        matches!(
+        !matches!(
             self,
-            ServerFault::Kill | ServerFault::Backend | ServerFault::Pause
+            ServerFault::Cut | ServerFault::Delay | ServerFault::HalfClose
         )
+    }
+
+    /// Whether it needs a proxy between clients and servers.
+    pub fn needs_proxy(self) -> bool {
+        !self.needs_process() || self == ServerFault::Failover
     }
 }
 
@@ -88,7 +105,42 @@ fn sleep(time: Duration, done: &AtomicBool) -> bool {
     done.load(Ordering::Relaxed)
 }
 
+/// By how many seconds a clock is off.
+const CLOCKS: [i32; 6] = [1, -1, 60, -60, 3_600, -3_600];
+
 impl Schedule<'_> {
+    /// Starts a node again that has ended.
+    fn revive(server: &Private, node: usize, events: &Events) {
+        if server.is_running(node) {
+            return;
+        }
+        match server.restart(node) {
+            Ok(()) => events.tell(&format!("node {node} is back")),
+            Err(error) => events.tell(&format!("node {node} is not back: {error}")),
+        }
+    }
+
+    /// Kills the primary, promotes the next standby and sends the primary's clients to it. Without a standby left nothing happens.
+    fn fail_over(&self, server: &Private, events: &Events) {
+        let left: Vec<usize> = (0..server.n_nodes())
+            .filter(|&it| !server.is_out(it))
+            .collect();
+        let [primary, standby, ..] = left[..] else {
+            return;
+        };
+        events.tell(&format!("failover: kill node {primary}"));
+        server.take_out(primary);
+        if let Err(error) = server.promote(standby) {
+            events.tell(&format!("node {standby} was not promoted: {error}"));
+            return;
+        }
+        events.tell(&format!("node {standby} is the primary"));
+        // Clients of every node before it find the new primary there.
+        for proxy in self.proxies.iter().take(standby) {
+            proxy.send_to(server.port(standby));
+        }
+    }
+
     /// Does one fault after another until the clients are done. A server is left running.
     pub fn run(&self, events: &Events, done: &AtomicBool) {
         let mut rng = Rng::new(self.seed ^ 0x5fa1_u64);
@@ -104,18 +156,37 @@ impl Schedule<'_> {
     fn act(&self, fault: ServerFault, drawn: usize, events: &Events, done: &AtomicBool) {
         let hold = (self.every / 2).min(Duration::from_secs(2));
         if let (true, Some(server)) = (fault.needs_process(), self.server) {
+            if fault == ServerFault::Failover {
+                self.fail_over(server, events);
+                return;
+            }
             let node = drawn % server.n_nodes();
+            if server.is_out(node) {
+                return;
+            }
             events.tell(&format!("{} node {node}", fault.name()));
             match fault {
                 ServerFault::Kill => {
                     server.kill(node);
-                    match server.restart(node) {
-                        Ok(()) => events.tell(&format!("node {node} is back")),
-                        Err(error) => events.tell(&format!("node {node} is not back: {error}")),
-                    }
+                    Self::revive(server, node, events);
                 }
                 ServerFault::Backend => {
                     server.kill_backend(node, drawn / 7);
+                }
+                ServerFault::Clock => {
+                    let by = CLOCKS[drawn / 7 % CLOCKS.len()];
+                    events.tell(&format!("the clock of node {node} is off by {by} s"));
+                    server.set_clock(node, by);
+                    sleep(hold, done);
+                    server.set_clock(node, 0);
+                    events.tell(&format!("the clock of node {node} is right again"));
+                }
+                ServerFault::DiskFull => {
+                    server.fill(node);
+                    sleep(hold, done);
+                    server.free(node);
+                    events.tell(&format!("node {node} has room again"));
+                    Self::revive(server, node, events);
                 }
                 _ => {
                     server.pause(node);

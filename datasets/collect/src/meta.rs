@@ -107,7 +107,10 @@ impl Meta {
                 );
                 Err(io::Error::other(words))
             }
-            Initially::Rows(n) | Initially::EvenRows(n) | Initially::NumberedRows(n)
+            Initially::Rows(n)
+            | Initially::EvenRows(n)
+            | Initially::MarkedRows(n)
+            | Initially::NumberedRows(n)
                 if n > MOST_ROWS =>
             {
                 let words = format!("{NAME} claims {n} rows; at most {MOST_ROWS} are taken");

@@ -45,6 +45,7 @@ enum Make {
     LongFork { pairs: usize },
     Fresh { used: AtomicI64 },
     Predicate { used: AtomicI64 },
+    Erase { used: AtomicI64 },
     Where,
     Bank { accounts: usize },
     Register { keys: usize },
@@ -122,6 +123,7 @@ pub const LOADS: &[CollectEntry] = &[
     own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),
     CollectEntry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
     own("predicate", "ranges of keys, with inserts into and deletes from the range that was read", 0),
+    own("erase", "reads a row and updates or deletes it, as long as nobody else has: an update and a delete that meet", 0),
     own("where", "selects, updates, deletes and aggregates by a condition over a column, and inserts", 40),
     own("bank", "transfers between two accounts, and reads of all accounts", 8),
     own("register", "a read, a write or a compare-and-set of one key, for `linearizable`", 5),
@@ -179,6 +181,7 @@ impl Load {
         }
         let initially = match (kind, &make) {
             (WorkloadKind::Registers, _) if n_keys > 0 => Initially::Rows(n_keys as i64),
+            (_, Make::Erase { .. }) => Initially::MarkedRows(SPAN * WINDOWS),
             (_, Make::Predicate { .. }) => Initially::EvenRows(SPAN * WINDOWS),
             (_, Make::Where) => Initially::NumberedRows(n_keys as i64),
             _ => Initially::Nothing,
@@ -296,6 +299,11 @@ impl Load {
         self.initially
     }
 
+    /// Whether a row may be made again where one was deleted. Then the ranks of its versions begin again too.
+    pub(crate) fn makes_rows_again(&self) -> bool {
+        matches!(self.make, Make::Erase { .. })
+    }
+
     /// Whether some transactions compare and set what their session last saw.
     pub(crate) fn compares_and_sets(&self) -> bool {
         matches!(self.make, Make::Register { .. })
@@ -315,6 +323,14 @@ impl Load {
             }
             Make::Where => return TxnPlan::Asked(conditions::plan(rng)),
             Make::Predicate { used } => predicate(used.fetch_add(1, Ordering::Relaxed), rng),
+            Make::Erase { used } => {
+                let window = used.fetch_add(1, Ordering::Relaxed) / ERASERS % (SPAN * WINDOWS / 4);
+                return TxnPlan::Steps(Box::new(Erase {
+                    key: 4 * window + 2 * rng.below(2) as Key,
+                    deletes: rng.below(3) == 0,
+                    at: 0,
+                }));
+            }
             Make::Bank { accounts } => return TxnPlan::Steps(bank(*accounts, rng)),
             Make::Register { keys } => {
                 let key = rng.below(*keys) as Key;
@@ -425,6 +441,7 @@ fn own_load(name: &str, keys: usize) -> (WorkloadKind, Make) {
         "fresh" => (WorkloadKind::Registers, Make::Fresh { used }),
         "where" => (WorkloadKind::Table, Make::Where),
         "predicate" => (WorkloadKind::Rows, Make::Predicate { used }),
+        "erase" => (WorkloadKind::Rows, Make::Erase { used }),
         "bank" => (WorkloadKind::Registers, Make::Bank { accounts: keys }),
         _ => (WorkloadKind::Registers, Make::Register { keys }),
     }
@@ -471,6 +488,30 @@ fn predicate(used: i64, rng: &mut Rng) -> Vec<TxnStep> {
         2 => vec![range, TxnStep::Delete(deleted)],
         3 => vec![TxnStep::Delete(deleted), TxnStep::Insert(inserted)],
         _ => vec![range, TxnStep::Insert(inserted)],
+    }
+}
+
+/// How many transactions share two rows, on average.
+const ERASERS: i64 = 10;
+
+/// Reads a row and, if nobody has written it yet, updates or deletes it. So a row is deleted at most once, and a client that finds
+/// none knows by whom.
+struct Erase {
+    key: Key,
+    deletes: bool,
+    at: usize,
+}
+
+impl ClientTransaction for Erase {
+    fn next(&mut self, read: i64) -> Option<TxnStep> {
+        self.at += 1;
+        match self.at {
+            1 => Some(TxnStep::ReadRow(self.key)),
+            2 if read != 1 => None,
+            2 if self.deletes => Some(TxnStep::Delete(self.key)),
+            2 => Some(TxnStep::Write(self.key, 2)),
+            _ => None,
+        }
     }
 }
 

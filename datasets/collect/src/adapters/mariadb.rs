@@ -16,10 +16,10 @@ use mysql::prelude::Queryable;
 use mysql::{BinlogDumpFlags, BinlogRequest, Conn, DriverError, Opts, OptsBuilder, SslOpts, Value};
 
 use super::tls::{self, TlsMode};
-use super::{Target, table};
+use super::{ReadsAt, Target, table};
 use crate::adapter::{
-    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, SqlAnswer, StoredCell,
-    VersionLog, Wrote,
+    DELETED, Database, DatabaseSession, Failure, Initially, Key, OrderBy, SessionShare, SqlAnswer,
+    StoredCell, VersionLog, Wrote,
 };
 use crate::address::redacted;
 
@@ -53,6 +53,8 @@ struct Mariadb {
     level: String,
     order: OrderBy,
     settings: Vec<(String, String)>,
+    /// Where transactions run that only read, of a primary with replicas.
+    reads: Option<ReadsAt>,
     rows_at_first: AtomicBool,
     /// Where the binlog stood before the first transaction.
     start: Mutex<Option<(String, u64)>>,
@@ -87,13 +89,22 @@ impl Mariadb {
             level: target.isolation.replace('-', " ").to_uppercase(),
             order: target.version_order,
             settings: table::MARIADB.settings(target),
+            reads: target.reads,
             rows_at_first: AtomicBool::new(false),
             start: Mutex::new(None),
         })
     }
 
-    fn connect(&self, session: usize) -> Result<Conn, Failure> {
-        let node = &self.nodes[session % self.nodes.len()];
+    /// The node of a session, and what it may run there.
+    fn place(&self, session: usize) -> (usize, SessionShare) {
+        let nodes = self.nodes.len();
+        let alike = (session % nodes, SessionShare::All);
+        self.reads
+            .map_or(alike, |reads| reads.place(session, nodes))
+    }
+
+    fn connect(&self, node: usize) -> Result<Conn, Failure> {
+        let node = &self.nodes[node];
         let mut conn = node.connect().map_err(|error| {
             let words = format!("cannot connect to {}: {error}", node.place);
             match failure(&error) {
@@ -114,23 +125,30 @@ impl Mariadb {
         Ok(conn)
     }
 
-    /// Waits until every node has joined the cluster and sees what the first one did.
-    fn wait_for_nodes(&self) -> Result<(), Failure> {
+    /// Waits until every node sees what the first one did.
+    fn wait_for_nodes(&self, n_rows: usize) -> Result<(), Failure> {
         let since = Instant::now();
         for node in 1..self.nodes.len() {
             loop {
                 let seen = self.connect(node).and_then(|mut conn| {
-                    let query = "SET SESSION wsrep_sync_wait = 15";
-                    conn.query_drop(query).map_err(|error| failure(&error))?;
-                    let count = "SELECT COUNT(*) FROM kingsnake_registers";
-                    conn.query_drop(count).map_err(|error| failure(&error))
-                });
-                match seen {
-                    Ok(()) => break,
-                    Err(failure) if since.elapsed() > Duration::from_secs(30) => {
-                        return Err(failure);
+                    if self.reads.is_none() {
+                        let query = "SET SESSION wsrep_sync_wait = 15";
+                        conn.query_drop(query).map_err(|error| failure(&error))?;
                     }
-                    Err(_) => std::thread::sleep(Duration::from_millis(50)),
+                    let count = "SELECT COUNT(*) FROM kingsnake_registers";
+                    let count = conn.query_first::<usize, _>(count);
+                    count.map_err(|error| failure(&error))
+                });
+                let is_over = since.elapsed() > Duration::from_secs(30);
+                match seen {
+                    Ok(Some(n)) if n == n_rows => break,
+                    Err(failure) if is_over => return Err(failure),
+                    _ if is_over => {
+                        return Err(Failure::Fatal(format!(
+                            "node {node} does not follow the first: it has not its rows after 30 s"
+                        )));
+                    }
+                    _ => std::thread::sleep(Duration::from_millis(50)),
                 }
             }
         }
@@ -205,7 +223,8 @@ impl Database for Mariadb {
         };
         let nodes = match self.nodes.len() {
             1 => String::new(),
-            n => format!(", {n} Galera nodes"),
+            n if self.reads.is_none() => format!(", {n} Galera nodes"),
+            n => format!(", a primary and {} replicas", n - 1),
         };
         Ok(format!("{name} {number}{nodes}"))
     }
@@ -215,7 +234,16 @@ impl Database for Mariadb {
     }
 
     fn node(&self, session: usize) -> Option<String> {
-        (self.nodes.len() > 1).then(|| format!("node {}", session % self.nodes.len()))
+        let place = || match (self.place(session).0, self.reads) {
+            (node, None) => format!("node {node}"),
+            (0, Some(_)) => "primary".to_owned(),
+            (node, Some(_)) => format!("replica {node}"),
+        };
+        (self.nodes.len() > 1).then(place)
+    }
+
+    fn runs(&self, session: usize) -> SessionShare {
+        self.place(session).1
     }
 
     fn prepare(&self, initially: Initially) -> Result<(), Failure> {
@@ -254,7 +282,7 @@ impl Database for Mariadb {
 
     fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         Ok(Box::new(Client {
-            conn: self.connect(session)?,
+            conn: self.connect(self.place(session).0)?,
             ranked: self.order == OrderBy::Rank,
             updates: self.rows_at_first.load(Ordering::Relaxed),
             gtid: self.has_setting("gtid"),
@@ -308,6 +336,7 @@ impl Mariadb {
             conn.query_drop(table).map_err(refused)?;
         }
         let rows = initially.rows();
+        let n_rows = rows.len();
         if !rows.is_empty() {
             let all = matches!(initially, Initially::Rows(_));
             self.rows_at_first.store(all, Ordering::Relaxed);
@@ -316,7 +345,7 @@ impl Mariadb {
                 .map_err(refused)?;
             conn.query_drop("COMMIT").map_err(refused)?;
         }
-        self.wait_for_nodes()?;
+        self.wait_for_nodes(n_rows)?;
         match self.order {
             OrderBy::Trigger => TRIGGERS
                 .iter()

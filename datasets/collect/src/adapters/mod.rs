@@ -1,12 +1,39 @@
 //! The table of databases; each adapter is a file behind a cargo feature of its own.
 
+#[cfg(any(
+    feature = "h2",
+    feature = "hsqldb",
+    feature = "derby",
+    feature = "duckdb",
+    feature = "turso"
+))]
+mod bridge;
+#[cfg(any(
+    feature = "h2",
+    feature = "hsqldb",
+    feature = "derby",
+    feature = "duckdb",
+    feature = "turso"
+))]
+#[allow(dead_code)] // Each is behind a feature of its own.
+mod bridged;
 pub mod broken;
-#[cfg(any(feature = "fjall", feature = "redb", feature = "etcd"))]
+#[cfg(any(
+    feature = "fjall",
+    feature = "redb",
+    feature = "etcd",
+    feature = "redis",
+    feature = "rocksdb",
+    feature = "surrealkv"
+))]
+#[allow(dead_code)] // Not every store has both.
 mod encode;
 #[cfg(feature = "etcd")]
 mod etcd;
 #[cfg(feature = "fjall")]
 mod fjall;
+#[cfg(any(feature = "rocksdb", feature = "surrealkv"))]
+mod keyed;
 #[cfg(feature = "mariadb")]
 mod mariadb;
 #[cfg(feature = "postgres")]
@@ -17,8 +44,22 @@ mod postgres_conditions;
 mod postgres_session;
 #[cfg(feature = "redb")]
 mod redb;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+#[cfg(any(
+    feature = "h2",
+    feature = "hsqldb",
+    feature = "derby",
+    feature = "duckdb",
+    feature = "turso"
+))]
+mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "surrealkv")]
+mod surrealkv;
 mod table;
 #[cfg(any(feature = "mariadb", feature = "postgres", feature = "etcd"))]
 mod tls;
@@ -112,6 +153,8 @@ pub enum Nodes {
     Alike,
     /// The first is a primary; the others are its standbys, which only answer reads.
     Roles,
+    /// Nodes of one cluster, or with `--reads` a primary and its standbys.
+    Both,
 }
 
 /// A line of the table.
@@ -147,6 +190,14 @@ pub const ADAPTERS: &[Adapter] = &[
     table::POSTGRES,
     table::MARIADB,
     table::ETCD,
+    table::REDIS,
+    table::ROCKSDB,
+    table::SURREALKV,
+    table::H2,
+    table::HSQLDB,
+    table::DERBY,
+    table::DUCKDB,
+    table::TURSO,
 ];
 
 /// There is no adapter, or no level of it, of that name: what was given, and the names that there are.
@@ -187,6 +238,11 @@ impl Adapter {
                 known: names.join(", "),
             }
         })
+    }
+
+    /// Whether a second connection of a client would wait for the locks of its first, which makes a mistake of the two impossible.
+    pub fn readers_wait(&self) -> bool {
+        matches!(self.name, "redb" | "hsqldb" | "derby")
     }
 
     /// Whether this program can talk to it.
@@ -256,10 +312,11 @@ impl Adapter {
                 self.name
             )));
         }
-        if target.reads.is_some() && (self.nodes != Nodes::Roles || target.urls.len() < 2) {
+        let has_roles = matches!(self.nodes, Nodes::Roles | Nodes::Both);
+        if target.reads.is_some() && (!has_roles || target.urls.len() < 2) {
             return Err(Failure::Fatal(format!(
                 "--reads chooses between a primary and its standbys; {}",
-                if self.nodes == Nodes::Roles {
+                if has_roles {
                     "there is one node: add --nodes 2, or the standby's address"
                 } else {
                     "this database has no such nodes"

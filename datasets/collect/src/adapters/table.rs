@@ -107,7 +107,7 @@ pub(super) const POSTGRES: Adapter = Adapter {
 
 pub(super) const MARIADB: Adapter = Adapter {
     name: "mariadb",
-    about: "MariaDB, MySQL or Galera, at URLs such as mysql://user:password@host:3306/database",
+    about: "MariaDB, MySQL or Galera, at URLs such as mysql://user:password@host:3306/database; with --reads the primary first, then its replicas",
     is_embedded: false,
     levels: &[
         promise(
@@ -125,7 +125,7 @@ pub(super) const MARIADB: Adapter = Adapter {
     ],
     version_orders: &[OrderBy::Rank, OrderBy::Log, OrderBy::Trigger, OrderBy::None],
     settings: &[("innodb_lock_wait_timeout", "2"), ("gtid", "off")],
-    nodes: Nodes::Alike,
+    nodes: Nodes::Both,
     has_conditions: false,
     make: compiled!("mariadb", super::mariadb::make),
 };
@@ -151,4 +151,207 @@ pub(super) const ETCD: Adapter = Adapter {
     nodes: Nodes::Alike,
     has_conditions: false,
     make: compiled!("etcd", super::etcd::make),
+};
+
+/// Databases in a Java or Python program have no log that could be read from here.
+const BY_RANK: &[OrderBy] = &[OrderBy::Rank, OrderBy::None];
+
+pub(super) const H2: Adapter = Adapter {
+    name: "h2",
+    about: "H2, embedded in a Java program",
+    is_embedded: true,
+    levels: &[
+        promise(
+            "serializable",
+            Some("si"),
+            "SERIALIZABLE, which is a snapshot: H2 documents that writes are not serializable",
+        ),
+        promise("snapshot", Some("si"), "SNAPSHOT"),
+        promise("repeatable-read", Some("rc"), "REPEATABLE READ"),
+        promise("read-committed", Some("rc"), "READ COMMITTED"),
+        promise("read-uncommitted", None, "READ UNCOMMITTED"),
+    ],
+    version_orders: BY_RANK,
+    settings: &[("java", "java"), ("jar", "/usr/share/java/h2.jar")],
+    nodes: Nodes::One,
+    has_conditions: false,
+    make: compiled!("h2", super::bridged::h2),
+};
+
+pub(super) const HSQLDB: Adapter = Adapter {
+    name: "hsqldb",
+    about: "HSQLDB, embedded in a Java program",
+    is_embedded: true,
+    levels: &[
+        promise(
+            "serializable",
+            Some("ser"),
+            "SERIALIZABLE, LOCKS (two-phase locking of tables)",
+        ),
+        promise("read-committed", Some("rc"), "READ COMMITTED, LOCKS"),
+        promise(
+            "mvcc-serializable",
+            Some("si"),
+            "SERIALIZABLE, MVCC, which is snapshot isolation",
+        ),
+        promise("mvcc-read-committed", Some("rc"), "READ COMMITTED, MVCC"),
+        promise(
+            "mvlocks-serializable",
+            Some("ser"),
+            "SERIALIZABLE, MVLOCKS (writers lock, readers have a snapshot)",
+        ),
+    ],
+    version_orders: BY_RANK,
+    settings: &[("java", "java"), ("jar", "/usr/share/java/hsqldb.jar")],
+    nodes: Nodes::One,
+    has_conditions: false,
+    make: compiled!("hsqldb", super::bridged::hsqldb),
+};
+
+pub(super) const DERBY: Adapter = Adapter {
+    name: "derby",
+    about: "Derby, embedded in a Java program",
+    is_embedded: true,
+    levels: &[
+        promise(
+            "serializable",
+            Some("ser"),
+            "SERIALIZABLE (two-phase locking)",
+        ),
+        promise(
+            "repeatable-read",
+            Some("rc"),
+            "REPEATABLE READ: rows stay locked, ranges do not, and are not read at one moment",
+        ),
+        promise(
+            "read-committed",
+            Some("rc"),
+            "READ COMMITTED; a range is not read at one moment",
+        ),
+        promise("read-uncommitted", None, "READ UNCOMMITTED"),
+    ],
+    version_orders: BY_RANK,
+    settings: &[("java", "java"), ("jar", "/usr/share/java/derby.jar")],
+    nodes: Nodes::One,
+    has_conditions: false,
+    make: compiled!("derby", super::bridged::derby),
+};
+
+pub(super) const DUCKDB: Adapter = Adapter {
+    name: "duckdb",
+    about: "DuckDB, embedded in a Python program with the package duckdb",
+    is_embedded: true,
+    levels: &[promise(
+        "snapshot",
+        Some("si"),
+        "its only level, snapshot isolation",
+    )],
+    version_orders: BY_RANK,
+    settings: &[("python", "python3")],
+    nodes: Nodes::One,
+    has_conditions: true,
+    make: compiled!("duckdb", super::bridged::duckdb),
+};
+
+pub(super) const TURSO: Adapter = Adapter {
+    name: "turso",
+    about: "Turso, the rewrite of SQLite, embedded in a Python program with the package pyturso",
+    is_embedded: true,
+    levels: &[
+        promise("serializable", Some("ser"), "BEGIN"),
+        promise("immediate", Some("ser"), "BEGIN IMMEDIATE"),
+        promise(
+            "concurrent",
+            Some("si"),
+            "BEGIN CONCURRENT, journal_mode = mvcc",
+        ),
+    ],
+    version_orders: BY_RANK,
+    settings: &[("python", "python3")],
+    nodes: Nodes::One,
+    has_conditions: true,
+    make: compiled!("turso", super::bridged::turso),
+};
+
+pub(super) const REDIS: Adapter = Adapter {
+    name: "redis",
+    about: "Redis or Valkey, at a URL such as redis://:password@host:6379/0",
+    is_embedded: false,
+    levels: &[
+        promise(
+            "watch",
+            Some("strict-ser"),
+            "MULTI and EXEC, each key watched before it is read",
+        ),
+        promise(
+            "script",
+            Some("strict-ser"),
+            "a script that compares what was read and writes",
+        ),
+        promise("unwatched", None, "MULTI and EXEC for the writes alone"),
+    ],
+    version_orders: &[OrderBy::Trigger, OrderBy::None],
+    settings: &[],
+    nodes: Nodes::One,
+    has_conditions: false,
+    make: compiled!("redis", super::redis::make),
+};
+
+pub(super) const ROCKSDB: Adapter = Adapter {
+    name: "rocksdb",
+    about: "RocksDB, by its shared library",
+    is_embedded: true,
+    levels: &[
+        promise(
+            "pessimistic",
+            Some("si"),
+            "TransactionDB: writes lock, reads of a snapshot",
+        ),
+        promise(
+            "pessimistic-for-update",
+            Some("ser"),
+            "the same, reads by GetForUpdate (no ranges)",
+        ),
+        promise(
+            "pessimistic-no-snapshot",
+            Some("rc"),
+            "writes lock, reads of what is newest",
+        ),
+        promise(
+            "optimistic",
+            Some("si"),
+            "OptimisticTransactionDB, reads of a snapshot",
+        ),
+        promise(
+            "optimistic-for-update",
+            Some("ser"),
+            "the same, reads by GetForUpdate (no ranges)",
+        ),
+        promise(
+            "optimistic-no-snapshot",
+            Some("rc"),
+            "reads of what is newest",
+        ),
+    ],
+    version_orders: &[OrderBy::None],
+    settings: &[("library", "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8")],
+    nodes: Nodes::One,
+    has_conditions: false,
+    make: compiled!("rocksdb", super::rocksdb::make),
+};
+
+pub(super) const SURREALKV: Adapter = Adapter {
+    name: "surrealkv",
+    about: "surrealkv, an embedded log-structured store, version 1.2 or 0.21",
+    is_embedded: true,
+    levels: &[promise(
+        "snapshot",
+        Some("si"),
+        "its only level, snapshot isolation",
+    )],
+    version_orders: &[OrderBy::None],
+    settings: &[("version", "1.2")],
+    nodes: Nodes::One,
+    has_conditions: false,
+    make: compiled!("surrealkv", super::surrealkv::make),
 };

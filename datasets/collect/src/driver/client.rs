@@ -342,7 +342,9 @@ impl<'a> Client<'a> {
     }
 
     fn wrote(&mut self, wrote: &Wrote) -> io::Result<()> {
-        if let Some(rank) = wrote.rank {
+        if let Some(rank) = wrote.rank
+            && !self.shared.load.makes_rows_again()
+        {
             self.journal.rank(rank)?;
         }
         self.named(wrote.txn.as_deref())

@@ -1,4 +1,4 @@
-//! A private `MariaDB`, or a Galera cluster of them: `mariadb-install-db` into a temporary directory, then `mariadbd`.
+//! A private `MariaDB`, a primary with replicas, or a Galera cluster: `mariadb-install-db` into a temporary directory, then `mariadbd`.
 
 use std::path::Path;
 
@@ -15,15 +15,18 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         _ => find_program(&["mariadb-install-db", "mysql_install_db"], hint)?,
     };
     let program = wanted.program(&["mariadbd", "mysqld"], hint)?;
-    if wanted.nodes > 1 && !Path::new(PROVIDER).is_file() {
+    let is_cluster = wanted.nodes > 1 && !wanted.has_roles;
+    if is_cluster && !Path::new(PROVIDER).is_file() {
         return Err(ServerError::NotInstalled {
             program: PROVIDER.to_owned(),
             hint: " (Debian's package: galera-4)".to_owned(),
         });
     }
     let password = password()?;
+    // Each node makes the account for itself; a replica must not meet it again in its primary's log.
     let statements = format!(
-        "DROP USER IF EXISTS ''@'localhost';\n\
+        "SET sql_log_bin = 0;\n\
+         DROP USER IF EXISTS ''@'localhost';\n\
          CREATE USER IF NOT EXISTS kingsnake@'127.0.0.1' IDENTIFIED BY '{password}';\n\
          GRANT ALL ON *.* TO kingsnake@'127.0.0.1' WITH GRANT OPTION;\n\
          CREATE DATABASE IF NOT EXISTS kingsnake;\n"
@@ -31,11 +34,16 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     let peers = (0..wanted.nodes)
         .map(|_| free_port())
         .collect::<Result<Vec<u16>, _>>()?;
+    let mut primary = 0;
     for node in 0..wanted.nodes {
         let root = private.home.path.join(node.to_string());
         make_for(&root, user)?;
         let data = root.join("data");
         let account = root.join("account.sql");
+        let mut statements = statements.clone();
+        if wanted.has_roles && node > 0 {
+            statements += &follow(primary, &password);
+        }
         put_for(&account, &statements, user)?;
         let args = [
             "--no-defaults".to_owned(),
@@ -46,6 +54,9 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         ];
         run(&install, &args, user)?;
         let port = free_port()?;
+        if node == 0 {
+            primary = port;
+        }
         let mut args = vec![
             "--no-defaults".to_owned(),
             format!("--datadir={}", data.display()),
@@ -64,8 +75,10 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             format!("--max-connections={}", wanted.sessions * 2 + 20),
             "--skip-name-resolve".to_owned(),
         ];
-        if wanted.nodes > 1 {
+        if is_cluster {
             args.extend(cluster(node, &peers)?);
+        } else if node > 0 {
+            args.push("--read-only".to_owned());
         }
         let log = private.home.path.join(format!("{node}.log"));
         let process = Process::new(program.clone(), args, user, log, port);
@@ -75,6 +88,16 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         private.wait(node)?;
     }
     Ok(())
+}
+
+/// What makes a node a replica. It runs whenever the node starts; where it was in the log it knows by itself.
+fn follow(primary: u16, password: &str) -> String {
+    format!(
+        "STOP SLAVE;\n\
+         CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={primary}, MASTER_USER='kingsnake', \
+         MASTER_PASSWORD='{password}', MASTER_CONNECT_RETRY=1, MASTER_USE_GTID=slave_pos;\n\
+         START SLAVE;\n"
+    )
 }
 
 fn cluster(node: usize, peers: &[u16]) -> Result<Vec<String>, ServerError> {

@@ -4,11 +4,14 @@
 //! A server dies with the collector (`setpriv --pdeathsig`), and directories that a killed collector left behind are removed
 //! by the next one. Packages are never installed from here.
 
+mod clock;
+mod disk;
 mod etcd;
 mod mariadb;
 mod postgres;
 mod process;
 mod proxy;
+mod redis;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -16,8 +19,13 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::fault::ServerFault;
+
+use clock::Clocks;
+use disk::SmallDisk;
+pub(crate) use process::Home;
+use process::Process;
 pub use process::is_running;
-use process::{Home, Process};
 pub use proxy::Proxy;
 
 /// Why there is no private server.
@@ -42,6 +50,9 @@ pub enum ServerError {
         /// What it said last.
         why: String,
     },
+    /// What is to be done to it cannot be done.
+    #[error("{0}")]
+    CannotSuffer(String),
     /// The file system or the system says no.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
@@ -55,6 +66,8 @@ const ATTEMPTS: usize = 3;
 /// A private server, or a cluster of them. Dropping it ends its processes and removes its files.
 pub struct Private {
     home: Home,
+    clocks: Option<Clocks>,
+    disks: Vec<SmallDisk>,
     nodes: Vec<Mutex<Process>>,
     /// One address a node.
     pub urls: Vec<String>,
@@ -71,6 +84,24 @@ pub struct Wanted<'a> {
     pub sessions: usize,
     /// The server's program, in place of the installed one; what else it needs is looked for beside it.
     pub binary: Option<&'a Path>,
+    /// Whether the first node is a primary and the others its replicas, of a database that has both that and a cluster.
+    pub has_roles: bool,
+    /// What will be done to it.
+    pub faults: &'a [ServerFault],
+}
+
+impl<'a> Wanted<'a> {
+    /// One node of the installed program.
+    pub fn one(database: &'a str) -> Self {
+        Wanted {
+            database,
+            nodes: 1,
+            sessions: 8,
+            binary: None,
+            has_roles: false,
+            faults: &[],
+        }
+    }
 }
 
 impl Wanted<'_> {
@@ -116,16 +147,34 @@ impl Private {
     }
 
     fn start_once(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
+        if wanted.faults.contains(&ServerFault::Failover) && wanted.database != "postgres" {
+            return Err(ServerError::CannotSuffer(
+                "failover promotes a standby of PostgreSQL: collect postgres --start --nodes 2"
+                    .into(),
+            ));
+        }
         let mut private = Private {
             home: Home::make(wanted.database)?,
+            clocks: None,
+            disks: Vec::new(),
             nodes: Vec::new(),
             urls: Vec::new(),
         };
         // From here on, an error drops what was started.
+        if wanted.faults.contains(&ServerFault::Clock) {
+            private.clocks = Some(Clocks::new(wanted.database)?);
+        }
+        if wanted.faults.contains(&ServerFault::DiskFull) {
+            for node in 0..wanted.nodes {
+                let root = private.home.path.join(node.to_string());
+                private.disks.push(SmallDisk::mount(&root)?);
+            }
+        }
         match wanted.database {
             "postgres" => postgres::start(&mut private, wanted)?,
             "mariadb" => mariadb::start(&mut private, wanted)?,
             "etcd" => etcd::start(&mut private, wanted)?,
+            "redis" => redis::start(&mut private, wanted)?,
             other => return Err(ServerError::Unknown(other.to_owned())),
         }
         Ok(private)
@@ -173,6 +222,57 @@ impl Private {
         self.node(node).resume();
     }
 
+    /// Ends a node for good.
+    pub fn take_out(&self, node: usize) {
+        let mut node = self.node(node);
+        node.is_out = true;
+        node.kill();
+    }
+
+    /// Whether a node was ended for good.
+    pub fn is_out(&self, node: usize) -> bool {
+        self.node(node).is_out
+    }
+
+    /// Whether a node's process runs.
+    pub fn is_running(&self, node: usize) -> bool {
+        self.node(node)
+            .family()
+            .first()
+            .is_some_and(|&pid| is_running(pid))
+    }
+
+    /// Makes a standby a primary, and waits until it is.
+    pub fn promote(&self, node: usize) -> Result<(), ServerError> {
+        self.node(node).promote()
+    }
+
+    /// The port of a node.
+    pub fn port(&self, node: usize) -> u16 {
+        self.node(node).port
+    }
+
+    /// Sets how far the clock of a node is off, in seconds.
+    pub fn set_clock(&self, node: usize, seconds: i32) {
+        if let Some(clocks) = &self.clocks {
+            clocks.set(&self.node(node).log, seconds);
+        }
+    }
+
+    /// Takes all room that a node's disk has left.
+    pub fn fill(&self, node: usize) {
+        if let Some(disk) = self.disks.get(node) {
+            disk.fill();
+        }
+    }
+
+    /// Gives that room back.
+    pub fn free(&self, node: usize) {
+        if let Some(disk) = self.disks.get(node) {
+            disk.free();
+        }
+    }
+
     fn node(&self, node: usize) -> std::sync::MutexGuard<'_, Process> {
         self.nodes[node]
             .lock()
@@ -180,6 +280,10 @@ impl Private {
     }
 
     fn add(&mut self, mut process: Process, url: String) -> Result<(), ServerError> {
+        if let Some(clocks) = &self.clocks {
+            clocks.set(&process.log, 0);
+            process.env = clocks.environment(&process.log);
+        }
         process.spawn()?;
         // Kept before it is waited for, so that it ends whatever happens.
         self.nodes.push(Mutex::new(process));
@@ -199,6 +303,7 @@ impl Drop for Private {
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .kill();
         }
+        self.disks.clear();
         // The last writes of a dying process may still come in between.
         let since = Instant::now();
         while std::fs::remove_dir_all(&self.home.path).is_err()

@@ -7,6 +7,7 @@ use super::process::{
     Process, User, find_program, free_port, make_for, password, put_for, run, user,
 };
 use super::{Private, ServerError, Wanted};
+use crate::fault::ServerFault;
 
 /// Debian keeps each version's programs in a directory of its own.
 fn find(name: &str, wanted: &Wanted<'_>) -> Result<PathBuf, ServerError> {
@@ -58,7 +59,12 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             args.extend(["-c".to_owned(), setting]);
         }
         let log = private.home.path.join(format!("{number}.log"));
-        let process = Process::new(find("postgres", wanted)?, args, user, log, node.port);
+        let mut process = Process::new(find("postgres", wanted)?, args, user, log, node.port);
+        if wanted.faults.contains(&ServerFault::Failover) {
+            let data = node.data();
+            let args = ["promote", "-w", "-D", &data].map(str::to_owned);
+            process.promotion = Some((find("pg_ctl", wanted)?, args.to_vec()));
+        }
         let url = format!(
             "postgres://kingsnake:{password}@127.0.0.1:{}/postgres",
             node.port

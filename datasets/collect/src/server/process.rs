@@ -51,6 +51,12 @@ pub(super) struct Process {
     pub(super) user: Option<User>,
     pub(super) log: PathBuf,
     pub(super) port: u16,
+    /// Added to its environment.
+    pub(super) env: Vec<(String, String)>,
+    /// What makes it a primary.
+    pub(super) promotion: Option<(PathBuf, Vec<String>)>,
+    /// Whether it was ended for good.
+    pub(super) is_out: bool,
     child: Option<Child>,
 }
 
@@ -59,14 +65,14 @@ const OWNER: &str = "owner";
 
 /// A directory of a private server. Its file `owner` says which process on which machine made it, and is locked as long as that
 /// process lives.
-pub(super) struct Home {
-    pub(super) path: PathBuf,
+pub(crate) struct Home {
+    pub(crate) path: PathBuf,
     _owner: File,
 }
 
 impl Home {
     /// A directory that only this user, and the server's, can look into.
-    pub(super) fn make(database: &str) -> Result<Self, ServerError> {
+    pub(crate) fn make(database: &str) -> Result<Self, ServerError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // Of a process that had the same number a directory may be left.
         let path = loop {
@@ -154,6 +160,7 @@ fn remove_stale_in(directory: &Path) {
         // Never through a link that somebody put there.
         let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
         if is_ours && is_directory && is_stale(&entry.path()) {
+            super::disk::unmount_below(&entry.path());
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -351,6 +358,9 @@ impl Process {
             user,
             log,
             port,
+            env: Vec::new(),
+            promotion: None,
+            is_out: false,
             child: None,
         }
     }
@@ -360,7 +370,15 @@ impl Process {
         let both = log
             .try_clone()
             .map_err(|error| io_error(&self.log, error))?;
-        let mut command = command(&self.program, self.user);
+        let mut command = if self.env.is_empty() {
+            command(&self.program, self.user)
+        } else {
+            // Set after the user was changed, or else what the library makes would belong to another one.
+            let mut command = command(&find_program(&["env"], "")?, self.user);
+            let set = |(name, value): &(String, String)| format!("{name}={value}");
+            command.args(self.env.iter().map(set)).arg(&self.program);
+            command
+        };
         command.args(&self.args).stdout(log).stderr(both);
         let child = spawn_for_good(command).map_err(|error| io_error(&self.program, error))?;
         self.child = Some(child);
@@ -398,6 +416,13 @@ impl Process {
         }
     }
 
+    pub(super) fn promote(&self) -> Result<(), ServerError> {
+        match &self.promotion {
+            Some((program, args)) => run(program, args, self.user),
+            None => Err(ServerError::CannotSuffer("it is no standby".into())),
+        }
+    }
+
     /// The process and all below it.
     pub(super) fn family(&self) -> Vec<i32> {
         let Some(child) = &self.child else {
@@ -425,6 +450,9 @@ impl Process {
         signal(&family, Signal::KILL);
         if let Some(mut child) = self.child.take() {
             let _ = child.wait();
+            if !self.env.is_empty() {
+                super::clock::forget(child.id());
+            }
         }
         let since = Instant::now();
         while family.iter().any(|&pid| is_running(pid)) && since.elapsed() < Duration::from_secs(5)

@@ -11,6 +11,8 @@ struct Shared {
     /// Client and server ends of what is open.
     pairs: Mutex<Vec<(TcpStream, TcpStream)>>,
     delay: AtomicU64,
+    /// Where new connections go.
+    target: Mutex<Option<SocketAddr>>,
     closed: AtomicBool,
 }
 
@@ -30,14 +32,22 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let shared = Arc::<Shared>::default();
+        shared.send_to(target);
         let accepting = Arc::clone(&shared);
-        std::thread::spawn(move || accept(&listener, target, &accepting));
+        std::thread::spawn(move || accept(&listener, &accepting));
         Ok(Proxy { shared, address })
     }
 
     /// Where it listens.
     pub fn port(&self) -> u16 {
         self.address.port()
+    }
+
+    /// Cuts what is open, and sends new connections to a port of this machine.
+    pub fn send_to(&self, port: u16) {
+        self.shared
+            .send_to(SocketAddr::from(([127, 0, 0, 1], port)));
+        self.cut();
     }
 
     /// Closes every connection that is open.
@@ -79,14 +89,22 @@ impl Shared {
     fn pairs(&self) -> MutexGuard<'_, Vec<(TcpStream, TcpStream)>> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn send_to(&self, target: SocketAddr) {
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = Some(target);
+    }
+
+    fn target(&self) -> Option<SocketAddr> {
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn accept(listener: &TcpListener, target: SocketAddr, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     for client in listener.incoming() {
         if shared.closed.load(Ordering::Relaxed) {
             return;
         }
-        if let Ok(client) = client {
+        if let (Ok(client), Some(target)) = (client, shared.target()) {
             // A client whose server does not answer sees its connection closed.
             let _ = serve(client, target, shared);
         }

@@ -218,15 +218,19 @@ impl<'a> CollectCase<'a> {
 
 /// A private server, or nothing, loudly, where its package is not installed.
 pub fn server(database: &str, nodes: usize) -> Option<Private> {
-    match Private::start(&Wanted {
-        database,
+    start(&Wanted {
         nodes,
         sessions: 16,
-        binary: None,
-    }) {
+        ..Wanted::one(database)
+    })
+}
+
+/// A private server as it is wanted, or nothing, loudly.
+pub fn start(wanted: &Wanted<'_>) -> Option<Private> {
+    match Private::start(wanted) {
         Ok(server) => Some(server),
         Err(error @ ServerError::NotInstalled { .. }) => {
-            println!("SKIPPED a test with {database}: {error}");
+            println!("SKIPPED a test with {}: {error}", wanted.database);
             None
         }
         Err(error) => panic!("{error}"),
