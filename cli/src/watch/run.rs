@@ -219,7 +219,9 @@ impl<'a> Watch<'a> {
             }
             let is_done = self.feed.is_ended;
             let wait = if self.n_batches == 0 { FIRST } else { SHORT };
-            let is_due = is_idle && self.last_batch.elapsed() >= wait;
+            // At the first batch, sessions that were not heard of yet may be under way.
+            let is_settled = is_idle || self.n_batches > 0 && !self.input.has_unread();
+            let is_due = is_settled && self.last_batch.elapsed() >= wait;
             let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
             if (is_done || is_due || is_full) && !self.judge(is_done)? {
                 return Ok(Ending::Violated);
