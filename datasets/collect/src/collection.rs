@@ -201,14 +201,14 @@ impl CollectRequest<'_> {
         });
         let merged = write(self.directory, &meta, log.as_ref(), Some(database))?;
         let merging = start.elapsed();
-        if let Err(failure) = patiently(patience, || state_all(database, teardown)) {
-            notes.push(format!("not all of the teardown was done: {failure}"));
-        }
         let leaves = self.leaves_tables.map(|it| it.load(Ordering::Relaxed));
-        if leaves != Some(true)
-            && let Err(failure) = patiently(patience, || database.clean())
-        {
-            notes.push(format!("the tables are still there: {failure}"));
+        if leaves != Some(true) {
+            if let Err(failure) = patiently(patience, || state_all(database, teardown)) {
+                notes.push(format!("not all of the teardown was done: {failure}"));
+            }
+            if let Err(failure) = patiently(patience, || database.clean()) {
+                notes.push(format!("the tables are still there: {failure}"));
+            }
         }
         Ok(Collected {
             history: self.directory.join(HISTORY),
