@@ -3,6 +3,9 @@
 //! A line with an unknown end that stands in a growing file is held back until its session goes on: recorders write it before the
 //! commit is sent and fill the end in later.
 
+mod held;
+mod lines;
+
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use kingsnake_history::model::Status;
 use kingsnake_watch::{BrokenPromise, KeyNumber, Sessions, ValueName};
@@ -11,20 +14,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use held::HeldLine;
+use lines::{ControlLine, LogHeader, is_control};
+
 use super::input::{LogInput, Piece};
 use super::reduce::{LogNames, LoggedTxn, json_value_name};
-
-/// A line whose end may still be filled in.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct HeldLine {
-    source: usize,
-    offset: u64,
-    line: u64,
-    text: String,
-    begin: i64,
-    /// Whether it was delivered with an unknown end because it took too long.
-    is_given_up: bool,
-}
 
 /// What is known of a source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -60,47 +54,6 @@ pub struct Feed {
     /// Lines that are final, as a history; where they are wanted.
     #[serde(skip)]
     pub kept: Option<Vec<u8>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LogHeader {
-    kingsnake: i64,
-    #[serde(default)]
-    initial: Value,
-    #[serde(default)]
-    sessions: Option<usize>,
-    #[serde(default)]
-    #[allow(dead_code)] // A text for people.
-    about: Option<String>,
-    #[serde(default)]
-    tables: Option<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum ControlLine {
-    Heartbeat(ControlFields),
-    Open(ControlFields),
-    Close(ControlFields),
-    End(EndFields),
-}
-
-/// How the last transaction of a session ended, where its line came with an unknown end.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct EndFields {
-    session: Value,
-    status: Value,
-    commit: Option<i64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct ControlFields {
-    session: Option<Value>,
-    time: Option<i64>,
-    ts: Option<i64>,
 }
 
 /// What a feed is told beforehand.
@@ -333,24 +286,6 @@ impl Feed {
         Ok(())
     }
 
-    /// Gives a transaction that was sent with an unknown end its end.
-    fn fill(&mut self, end: &EndFields, input: &LogInput) -> Result<()> {
-        let session = self.names.sessions.json(&end.session)?;
-        let held = self.held.get_mut(&session);
-        let held = held.context("end of a session that has no transaction with an unknown end")?;
-        let mut txn: Value = serde_json::from_str(&held.text)?;
-        txn["status"] = end.status.clone();
-        if let Some(commit) = end.commit {
-            txn["commit"] = commit.into();
-        }
-        held.text = txn.to_string();
-        ensure!(
-            !input.is_on_disk(),
-            "ends are filled in where the line stands in a file"
-        );
-        self.go_on(session, input)
-    }
-
     /// Notes a line that is final.
     fn keep(&mut self, lines: &[u8]) {
         if let Some(kept) = &mut self.kept {
@@ -386,79 +321,6 @@ impl Feed {
         }
         self.sessions.end();
         self.is_ended = true;
-        Ok(())
-    }
-
-    /// A session goes on, or is over: what was held of it has its end now.
-    fn go_on(&mut self, session: u32, input: &LogInput) -> Result<()> {
-        let Some(held) = self.held.remove(&session) else {
-            return Ok(());
-        };
-        if !held.is_given_up {
-            self.keep(held.text.as_bytes());
-        }
-        for txn in self.held_txns(&held, input)? {
-            if held.is_given_up {
-                ensure!(
-                    txn.status == Status::Unknown,
-                    "{}, line {}: its end became known after --unknown-limit",
-                    input.name(held.source),
-                    held.line
-                );
-            } else {
-                if let Some(commit) = txn.commit
-                    && !self.has_stamps
-                {
-                    let promised = self.sessions.promise(Some(session), commit);
-                    self.named(promised, session)?;
-                }
-                self.push(txn)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What a held line says now.
-    fn held_txns(&mut self, held: &HeldLine, input: &LogInput) -> Result<Vec<LoggedTxn>> {
-        let again = input.read_again(held.source, held.offset, held.text.len())?;
-        let line = again.unwrap_or_else(|| held.text.clone().into_bytes());
-        let header = self.sources[held.source].header.clone().unwrap_or_default();
-        let file = input.name(held.source);
-        let (txns, _) = self.names.read(&header, &line, &file, held.line)?;
-        Ok(txns)
-    }
-
-    /// Gives up on ends that take longer than the limit.
-    pub fn give_up(&mut self, input: &LogInput) -> Result<()> {
-        let Some(limit) = self.unknown_limit else {
-            return Ok(());
-        };
-        let latest = self.latest;
-        let is_over = |it: &HeldLine| !it.is_given_up && it.begin.saturating_add(limit) < latest;
-        let over: Vec<u32> = self
-            .held
-            .iter()
-            .filter(|it| is_over(it.1))
-            .map(|it| *it.0)
-            .collect();
-        for session in over {
-            let Some(mut held) = self.held.remove(&session) else {
-                continue;
-            };
-            for txn in self.held_txns(&held, input)? {
-                if txn.status == Status::Unknown {
-                    let over = held.begin.saturating_add(limit);
-                    let promised = self.sessions.promise(Some(session), over);
-                    self.named(promised, session)?;
-                    held.is_given_up = true;
-                }
-                self.keep(held.text.as_bytes());
-                self.push(txn)?;
-            }
-            if held.is_given_up {
-                self.held.insert(session, held);
-            }
-        }
         Ok(())
     }
 
@@ -553,15 +415,4 @@ impl Feed {
     pub fn is_done(&self) -> bool {
         self.is_ended || self.sessions.is_done()
     }
-}
-
-/// Whether a line is a heartbeat, an open, a close or an end.
-fn is_control(line: &[u8]) -> bool {
-    let Some(rest) = line.strip_prefix(b"{") else {
-        return false;
-    };
-    let rest = rest.trim_ascii_start();
-    [&b"\"heartbeat\""[..], b"\"open\"", b"\"close\"", b"\"end\""]
-        .iter()
-        .any(|it| rest.starts_with(it))
 }

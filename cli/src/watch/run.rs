@@ -1,9 +1,10 @@
-//! The loop: lines, batches, figures; and what happens at a violation, at the limit and at the end.
+//! The loop: lines, batches, figures, and the end. `violation` is what happens at a violation, `certificate` the rolling order.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Seek, SeekFrom, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod certificate;
+mod violation;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,9 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use kingsnake_solver::budget::Budget;
 
-use super::confirm::{CheckRequest, Confirmed, confirm};
-use super::engine::{Engine, WatchViolation, watch_level};
+use certificate::{certificate_header, open_certificate};
+
+use super::engine::{Engine, watch_level};
 use super::feed::{Feed, FeedOptions};
 use super::input::{LogInput, Piece, Polled};
 use super::page::{self, PageSubject};
@@ -217,7 +219,9 @@ impl<'a> Watch<'a> {
             }
             let is_done = self.feed.is_ended;
             let wait = if self.n_batches == 0 { FIRST } else { SHORT };
-            let is_due = is_idle && self.last_batch.elapsed() >= wait;
+            // At the first batch, sessions that were not heard of yet may be under way.
+            let is_settled = is_idle || self.n_batches > 0 && !self.input.has_unread();
+            let is_due = is_settled && self.last_batch.elapsed() >= wait;
             let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
             if (is_done || is_due || is_full) && !self.judge(is_done)? {
                 return Ok(Ending::Violated);
@@ -321,135 +325,6 @@ impl<'a> Watch<'a> {
         }
         self.hold_limit()?;
         Ok(true)
-    }
-
-    fn append_order(&mut self) -> Result<()> {
-        let Some(out) = &mut self.certificate else {
-            return Ok(());
-        };
-        let order = self.engine.as_mut().map(Engine::take_order);
-        let has_snapshots =
-            watch_level(self.args.level).is_some_and(kingsnake_watch::WatchLevel::has_snapshots);
-        for point in order.unwrap_or_default() {
-            let name = self.feed.names.txns.json(point.id);
-            let line = match (has_snapshots, point.is_begin) {
-                (false, _) => format!("{name}\n"),
-                (true, true) => format!("[\"begin\",{name}]\n"),
-                (true, false) => format!("[\"commit\",{name}]\n"),
-            };
-            out.write_all(line.as_bytes())?;
-            self.n_certificate += line.len() as u64;
-        }
-        Ok(())
-    }
-
-    /// Forgets what is kept where it grew too large.
-    fn hold_limit(&mut self) -> Result<()> {
-        let Some(limit) = self.args.memory_limit else {
-            return Ok(());
-        };
-        let n_keys = self.feed.names.keys.len() as u64;
-        let Some(engine) = &mut self.engine else {
-            return Ok(());
-        };
-        // The dictionary of keys takes about this much beside the stubs.
-        if engine.n_bytes() as u64 + 40 * n_keys <= limit {
-            return Ok(());
-        }
-        let is_first = !engine.is_partial();
-        engine.forget();
-        let words = "cannot keep up: violations only from here";
-        if is_first {
-            self.voice.warn(words);
-        }
-        if self.args.json {
-            say(&format!("{{\"watch\":\"limit\",\"words\":\"{words}\"}}\n"))?;
-        }
-        Ok(())
-    }
-
-    /// Has a violation checked and told; whether the watch goes on.
-    fn violated(&mut self, violation: WatchViolation) -> Result<bool> {
-        if let Some(found) = self.found {
-            found.store(true, Ordering::Relaxed);
-        }
-        self.write_kept()?;
-        if let Some(keep) = &mut self.keep {
-            keep.flush()?;
-        }
-        self.teller.clear();
-        let level = level_name(self.args.level);
-        let request = CheckRequest {
-            level: if level == "timestamps" { "si" } else { &level },
-            drift_ms: self.args.drift as f64 / 1e6,
-            unknown_limit: self.args.unknown_limit.map(|it| it.as_nanos() as i64),
-            keep: self.args.keep.as_deref(),
-            report: self.args.report.as_deref(),
-            json: self.args.json,
-        };
-        let pending = self
-            .engine
-            .as_ref()
-            .map(Engine::pending)
-            .unwrap_or_default();
-        let confirmed = confirm(&request, violation, &pending, &self.feed, &self.input)?;
-        if confirmed.holds == Some(false) {
-            bail!("{}", confirmed.words.trim_end());
-        }
-        self.n_violations += 1;
-        self.tell_violation(&level, &confirmed)?;
-        if let Ok(mut shared) = self.teller.shared.lock() {
-            shared.story = Some(confirmed.words);
-        }
-        self.tell(Occasion::Now, "violated")?;
-        match self.args.on_violation.as_str() {
-            "stop" => Ok(false),
-            "continue" => {
-                let words = "going on with what arrives later: reads of anything older are not judged any more";
-                self.voice.warn(words);
-                if let Some(engine) = &mut self.engine {
-                    engine.forget();
-                }
-                Ok(true)
-            }
-            command => {
-                let mut shell = Command::new("sh");
-                shell
-                    .args(["-c", command])
-                    .env("KINGSNAKE_LEVEL", &level)
-                    .stdin(Stdio::null());
-                if self.args.json {
-                    shell.stdout(std::io::stderr());
-                }
-                let status = shell.status();
-                let status = status.with_context(|| format!("cannot run {command}"))?;
-                if !status.success() {
-                    self.voice.warn(&format!("{command}: {status}"));
-                }
-                Ok(false)
-            }
-        }
-    }
-
-    fn tell_violation(&self, level: &str, confirmed: &Confirmed) -> Result<()> {
-        let n_txns = self.engine.as_ref().map_or(0, |it| it.n_txns);
-        if self.args.json {
-            let line = serde_json::json!({
-                "watch": "violation",
-                "level": level,
-                "transactions": n_txns,
-                "confirmed": confirmed.holds,
-                "words": confirmed.words,
-                "check": confirmed.document,
-            });
-            say(&format!("{line}\n"))?;
-            return Ok(());
-        }
-        say(&format!(
-            "Violated: {level}, found after {n_txns} transactions.\n{}",
-            confirmed.words
-        ))?;
-        Ok(())
     }
 
     fn tell(&mut self, occasion: Occasion, verdict: &'static str) -> Result<()> {
@@ -589,38 +464,4 @@ fn open_input(
         feed.count(&mut LogInput::files(log, Vec::new(), true)?)?;
     }
     LogInput::files(log, files, args.finished)
-}
-
-fn open_certificate(path: &Path, length: u64, args: &WatchArgs) -> Result<BufWriter<File>> {
-    let shown = || format!("cannot write {}", path.display());
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create(true)
-        .truncate(length == 0 || args.state.is_none())
-        .open(path)
-        .with_context(shown)?;
-    // What was written after the last snapshot will be written again.
-    file.set_len(length).with_context(shown)?;
-    file.seek(SeekFrom::Start(length)).with_context(shown)?;
-    Ok(BufWriter::new(file))
-}
-
-fn certificate_header(args: &WatchArgs) -> String {
-    let level = watch_level(args.level);
-    let has_snapshots = level.is_some_and(kingsnake_watch::WatchLevel::has_snapshots);
-    let has_time = level.is_some_and(kingsnake_watch::WatchLevel::has_real_time);
-    let mut header = serde_json::json!({
-        "kingsnake_certificate": 1,
-        "model": if has_snapshots { "si" } else { "ser" },
-        "session_order": true,
-        "real_time": has_time,
-        "transactions": 0,
-        "operations": 0,
-        "fingerprint": "",
-    });
-    if has_time {
-        header["clock"] = serde_json::json!({ "drift_ns": args.drift });
-    }
-    format!("{header}\n")
 }

@@ -72,7 +72,7 @@ const COURSES: [CourseTemplate; 7] = [
     },
     // What is kept grows, so that a few transactions show it.
     CourseTemplate {
-        part: 100,
+        part: 10,
         ..course("ser", "ser")
     },
     course("timestamps", "timestamps"),
