@@ -32,7 +32,9 @@ mod weak;
 pub use context::Context;
 pub use kingsnake_certify as certify;
 pub use kingsnake_graph::{decide, heuristic, session_graph, witness};
-pub use kingsnake_history::{budget, definition, lattice, level, model, progress, promise, verdict};
+pub use kingsnake_history::{
+    budget, definition, lattice, level, model, progress, promise, verdict,
+};
 pub use kingsnake_relate::{assume, prune, relate, resolve};
 pub use promised::check_promise;
 

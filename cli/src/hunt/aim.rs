@@ -121,7 +121,9 @@ impl Round<'_> {
     /// The round in which the level was violated, if one was.
     pub fn found(&self, aim: &Aim, rows: &[Value]) -> Option<String> {
         let before = self.before(aim, rows);
-        let found = before.iter().find(|row| row[&aim.level]["verdict"] == "violated");
+        let found = before
+            .iter()
+            .find(|row| row[&aim.level]["verdict"] == "violated");
         found.map(|row| row["cell"].as_str().unwrap_or("").to_owned())
     }
 
@@ -229,7 +231,9 @@ pub fn close(history: &Path, row: &Value) -> Value {
     let aborted = row["aborted"].as_f64().unwrap_or(0.0);
     let per = |n: u64| n as f64 / committed;
     // A pair of transactions that missed each other's writes is one that only their level forbids or allows.
-    let score = per(counted.missed) + 2.0 * per(counted.overwritten) + 4.0 * per(counted.mutual)
+    let score = per(counted.missed)
+        + 2.0 * per(counted.overwritten)
+        + 4.0 * per(counted.mutual)
         + aborted / (aborted + committed);
     json!({
         "missed": counted.missed, "overlapping_writers": counted.overwritten, "mutual": counted.mutual,

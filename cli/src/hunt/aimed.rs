@@ -23,7 +23,9 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
     // A wrong level must not be found out after the first collection.
     Typed::try_parse_from(["kingsnake", "check", "h", "--level", level]).context("--aim")?;
     if args.cells.jobs > 1 {
-        bail!("--aim runs one round after the other, because each depends on those before; leave out --jobs");
+        bail!(
+            "--aim runs one round after the other, because each depends on those before; leave out --jobs"
+        );
     }
     let aim = Aim {
         level: level.to_owned(),
@@ -52,10 +54,14 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
     let stop = interrupt::listen().context("cannot listen to signals")?;
     let mut options = super::options(args, recipe);
     options.words.push(format!("--aim={level}"));
-    options.words.extend(args.blind.then(|| "--blind".to_owned()));
+    options
+        .words
+        .extend(args.blind.then(|| "--blind".to_owned()));
     let mode = args.cells.mode(args.json);
     if !matches!(mode, Mode::Local | Mode::List { .. }) {
-        bail!("--aim runs one round after the other on this machine; leave out --on, --prepare and --cell");
+        bail!(
+            "--aim runs one round after the other on this machine; leave out --on, --prepare and --cell"
+        );
     }
     match batch(&hunt, &options, &stop, &mut StudyBar::new(voice))? {
         BatchEnded::Status(status) => Ok(status),
@@ -92,13 +98,22 @@ impl AimedHunt<'_> {
     }
 
     fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
-        let ran: Vec<Value> = rows.iter().filter(|it| it["skipped"].is_null()).cloned().collect();
+        let ran: Vec<Value> = rows
+            .iter()
+            .filter(|it| it["skipped"].is_null())
+            .cloned()
+            .collect();
         let found = self.found(rows);
         write_report(&self.args.out, &self.recipe.name, &ran, &found)?;
         if !voice.quiet {
             say(&found).context("cannot write to stdout")?;
         }
-        super::ending(rows, self.items.len(), &self.args.out.join("report.html"), voice)
+        super::ending(
+            rows,
+            self.items.len(),
+            &self.args.out.join("report.html"),
+            voice,
+        )
     }
 
     /// A line for each place: in which round the level was violated, after how many transactions.
@@ -116,7 +131,10 @@ impl AimedHunt<'_> {
         }
         for (database, isolation) in places {
             let here = |row: &&Value| row["database"] == database && row["isolation"] == isolation;
-            let ran = rows.iter().filter(here).filter(|it| it["skipped"].is_null());
+            let ran = rows
+                .iter()
+                .filter(here)
+                .filter(|it| it["skipped"].is_null());
             let (mut n_rounds, mut n_txns, mut found) = (0, 0, None);
             for row in ran {
                 n_rounds += 1;
@@ -131,7 +149,11 @@ impl AimedHunt<'_> {
                 None => format!("none of {}", count(n_rounds, "round")),
             };
             let after = count(usize::try_from(n_txns).unwrap_or(usize::MAX), "transaction");
-            let _ = writeln!(out, "| {database} | {isolation} | {when} | {after} | {} |", found.unwrap_or("–"));
+            let _ = writeln!(
+                out,
+                "| {database} | {isolation} | {when} | {after} | {} |",
+                found.unwrap_or("–")
+            );
         }
         out.push('\n');
         out
@@ -181,7 +203,10 @@ impl Batch for AimedHunt<'_> {
     fn words(&self, row: &Value) -> String {
         let name = row["cell"].as_str().unwrap_or("");
         match row["skipped"].as_str() {
-            Some(found) => format!("{name}: not run, because {found} violates {}", self.aim.level),
+            Some(found) => format!(
+                "{name}: not run, because {found} violates {}",
+                self.aim.level
+            ),
             None => format!("{name}: {}", page::outcome(row)),
         }
     }

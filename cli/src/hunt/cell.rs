@@ -92,7 +92,8 @@ pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
                                 recipe.seeds
                             );
                         }
-                        let seeds = recipe.first_seed..recipe.first_seed.saturating_add(recipe.seeds);
+                        let seeds =
+                            recipe.first_seed..recipe.first_seed.saturating_add(recipe.seeds);
                         cells.extend(seeds.map(|seed| HuntCell {
                             database,
                             isolation,
@@ -160,7 +161,10 @@ impl HuntCell<'_> {
             add("--workload", self.workload.to_owned());
             add("--txns", recipe.txns.to_string());
             let sessions = self.round.as_ref().map(|it| it.sessions);
-            add("--sessions", sessions.unwrap_or(recipe.sessions).to_string());
+            add(
+                "--sessions",
+                sessions.unwrap_or(recipe.sessions).to_string(),
+            );
         }
         if let Some(round) = &self.round {
             add("--think", (f64::from(round.think) / 1e6).to_string());

@@ -50,7 +50,11 @@ pub fn count(history: &History) -> Counted {
                 });
             }
             if let Some(access) = accesses.last_mut() {
-                let values = if writes { &mut access.wrote } else { &mut access.read };
+                let values = if writes {
+                    &mut access.wrote
+                } else {
+                    &mut access.read
+                };
                 values.push(value);
             }
         }
@@ -97,7 +101,11 @@ mod tests {
         let a = r#"{"id":1,"session":1,"begin":0,"commit":10,"ops":[["r","x",0],["r","y",0],["w","x",1]]}"#;
         let b = r#"{"id":2,"session":2,"begin":5,"commit":15,"ops":[["r","x",0],["r","y",0],["w","y",2]]}"#;
         let late = r#"{"id":3,"session":3,"begin":20,"commit":30,"ops":[["r","x",1],["w","x",3]]}"#;
-        let both = Counted { missed: 2, overwritten: 0, mutual: 1 };
+        let both = Counted {
+            missed: 2,
+            overwritten: 0,
+            mutual: 1,
+        };
         assert_eq!(counted(&[a, b, late]), both);
         let early = late.replace("20", "8");
         let all = counted(&[a, b, &early]);

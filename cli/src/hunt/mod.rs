@@ -50,7 +50,12 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
         shrinks: args.shrink,
     };
     let stop = interrupt::listen().context("cannot listen to signals")?;
-    let ended = batch(&hunt, &options(args, &recipe), &stop, &mut StudyBar::new(voice))?;
+    let ended = batch(
+        &hunt,
+        &options(args, &recipe),
+        &stop,
+        &mut StudyBar::new(voice),
+    )?;
     match ended {
         BatchEnded::Status(status) => Ok(status),
         BatchEnded::Rows(rows) => hunt.report(&rows, voice),

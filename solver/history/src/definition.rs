@@ -98,10 +98,7 @@ mod tests {
     #[test]
     fn every_definition_has_a_level_and_answers_to_its_name() {
         for it in &DEFINITIONS {
-            assert_eq!(
-                Definition::named(&it.name.to_ascii_uppercase()),
-                Some(it)
-            );
+            assert_eq!(Definition::named(&it.name.to_ascii_uppercase()), Some(it));
             assert_eq!(it.spec().session_order, it.session_order);
         }
         assert_eq!(Definition::named("viper/ser"), None);
