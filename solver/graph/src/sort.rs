@@ -105,6 +105,6 @@ mod tests {
                 assert!(edges.iter().all(is_kept), "{edges:?}: {order:?}");
             }
         }
-        assert!(n_sorted.iter().all(|&it| it > 50), "{n_sorted:?}");
+        assert!(n_sorted.iter().all(|&it| it > 20), "{n_sorted:?}");
     }
 }
