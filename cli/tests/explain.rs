@@ -108,3 +108,37 @@ fn a_satisfied_history_is_explained_by_its_order_and_how_tight_it_is() {
     let said = expect(0, &["check", &free]).stdout;
     assert!(!said.contains("forced"), "{said}");
 }
+
+/// Expects these words of a history of two lines, in either order of them.
+fn expect_told(level: &str, lines: [&str; 2], words: &str) {
+    let scratch = Scratch::new();
+    let [one, other] = lines;
+    for [one, other] in [[one, other], [other, one]] {
+        let text = format!("{{\"kingsnake\":1,\"initial\":0}}\n{one}\n{other}\n");
+        let history = scratch.put("h.jsonl", text);
+        let said = expect(1, &["explain", &history, "--level", level]).stdout;
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_lost_delete_is_told_from_a_lost_update_whatever_the_order_of_lines() {
+    let delete = |commit| {
+        format!(
+            "{{\"id\":\"D\",\"session\":\"d\",\"begin\":10,\"commit\":{commit},\"ops\":[[\"r\",\"x\",0],[\"delete\",\"x\"]]}}"
+        )
+    };
+    let update = "{\"id\":\"B\",\"session\":\"b\",\"begin\":20,\"commit\":200,\"ops\":[[\"r\",\"x\",0],[\"w\",\"x\",2]]}";
+    let told = "The delete of x by D is lost: B wrote the row again without having seen it.";
+    expect_told("si", [&delete(100), update], told);
+    let told = "The update of x by B is lost: D deleted it without having seen it.";
+    expect_told("si", [&delete(300), update], told);
+}
+
+#[test]
+fn a_fractured_read_names_who_missed_what_whatever_the_order_of_lines() {
+    let write = "{\"id\":\"W\",\"session\":\"w\",\"ops\":[[\"w\",\"x\",1],[\"w\",\"y\",1]]}";
+    let read = "{\"id\":\"R\",\"session\":\"r\",\"ops\":[[\"r\",\"x\",1],[\"r\",\"y\",0]]}";
+    let told = "R worked with half of W's changes: it saw one of them, but not that W wrote y = 1.";
+    expect_told("ra", [write, read], told);
+}
