@@ -178,7 +178,10 @@ impl Round<'_> {
             isolation: self.isolation,
             workload: &variation.workload,
             script: None,
-            ops: entry.filter(|it| it.ops > 0).map(|_| variation.ops),
+            // The operations of a transaction are on different keys.
+            ops: entry
+                .filter(|it| it.ops > 0)
+                .map(|_| variation.ops.min(variation.keys)),
             fault: &variation.fault,
             seed: self.first_seed.wrapping_add(self.number - 1),
             promise: self.promise,
