@@ -26,7 +26,7 @@ pub(crate) fn unbroken(history: &History, spec: Spec, budget: &Budget) -> Option
 /// Tries all choices, one constraint after the other. Shares nothing with the back ends of other crates.
 #[derive(Default)]
 pub(crate) struct Exhaustive {
-    /// A mutant's mistake: a no that rests on assumptions is believed.
+    /// A mutant's mistake: a no that rests on assumptions is trusted.
     pub(crate) is_trusting: bool,
 }
 

@@ -139,7 +139,7 @@ pub fn auto(
     Ok(answers)
 }
 
-/// The budget of the next of so many open levels.
+/// The budget of the next of this many open levels.
 fn share(budget: &Budget, per_level: Option<Duration>, n_open: usize) -> Budget {
     let equal = budget.remaining().map(|left| left / n_open.max(1) as u32);
     match [equal, per_level].into_iter().flatten().min() {

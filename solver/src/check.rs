@@ -205,7 +205,7 @@ pub fn origin(spec: Spec) -> Origin {
     }
 }
 
-/// The line from a graph on, whoever made it: tests damage graphs and see that the line notices.
+/// The line from a graph on, however it was made: tests damage graphs and see that the line notices.
 #[cfg(test)]
 pub(crate) fn settle_graph(
     history: &History,

@@ -183,7 +183,7 @@ fn one_slot(polygraph: &mut Polygraph) {
     polygraph.problem_mut().edges = edges;
 }
 
-/// Versions that nobody read need no order, whoever wrote them.
+/// Versions without readers need no order, whatever their writers are.
 fn drop_unread(polygraph: &mut Polygraph) {
     let old = std::mem::take(&mut polygraph.problem_mut().orders);
     for key in 0..old.n_keys() {

@@ -12,7 +12,7 @@ pub struct Techniques {
     pub combine: bool,
     /// `coalesce`: one constraint for two runs of versions, however many readers they have (Cobra's coalescing).
     pub coalesce: bool,
-    /// `unread`: no constraint for two versions that nobody read, where any topological order settles them.
+    /// `unread`: no constraint for two versions without readers, where any topological order settles them.
     pub unread: bool,
     /// `merge`: one constraint for two transactions, however many keys they share.
     pub merge: bool,

@@ -358,7 +358,7 @@ impl HuntCell<'_> {
 /// The ending of a directory that is not whole.
 const ATTEMPT: &str = "attempt";
 
-/// The name of a directory beside this one that nobody else has.
+/// The name of a directory beside this one that is its own.
 fn new_attempt(place: &Path) -> Result<PathBuf> {
     let parent = place.parent().context("a cell has a directory")?;
     std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;

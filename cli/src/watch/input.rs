@@ -294,7 +294,7 @@ pub fn loopback(address: &str) -> Result<std::net::SocketAddr> {
     Ok(parsed)
 }
 
-/// Removes a socket that a killed watch left behind: nobody listens there.
+/// Removes a socket that a killed watch left behind: it has no listener.
 fn remove_stale(socket: &Path) {
     let refused = UnixStream::connect(socket).err();
     if refused.is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused) {
@@ -370,8 +370,8 @@ fn take_clients<C: Read + Send + 'static>(
     }
 }
 
-/// Sends whole lines of a client on; an end without a close is told. The last line needs no line end where it cannot have been cut,
-/// or is whole all the same.
+/// Sends whole lines of a client on; an end without a close is reported. The last line needs no line end where it cannot have been cut,
+/// or is whole anyway.
 fn forward(
     source: usize,
     mut client: impl Read,

@@ -49,7 +49,7 @@ pub fn serve(address: &str, figures: SharedFigures, subject: PageSubject) -> Res
     Ok(format!("http://{address}/"))
 }
 
-/// Waits for a page that somebody looks at to show the end.
+/// Waits for an open page to show the end.
 pub fn linger(figures: &SharedFigures) {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {

@@ -34,7 +34,7 @@ pub struct WatchFigures {
     pub is_partial: bool,
 }
 
-/// What the page shows, and to whom it was shown.
+/// What the page shows, and which clients have it.
 #[derive(Default)]
 pub struct ShownFigures {
     pub lately: VecDeque<WatchFigures>,
@@ -56,7 +56,7 @@ impl ShownFigures {
 
 pub type SharedFigures = Arc<Mutex<ShownFigures>>;
 
-/// Why figures are told.
+/// Why figures are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
     /// If a second has passed.

@@ -36,7 +36,7 @@ fn database(directory: &Path) -> Box<dyn Database> {
 }
 
 /// The transactions of the workload `rmw`, with nothing recorded. In a thread, as a session is: a process of one thread has
-/// cheaper locks and system calls, whoever runs in it.
+/// cheaper locks and system calls, whatever runs in it.
 fn bare() -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());

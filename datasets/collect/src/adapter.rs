@@ -141,7 +141,7 @@ pub enum Aggregate {
     Count,
     /// The sum of the numbers beside their values.
     Sum,
-    /// The least key. Keys, because no two rows have the same: where several have the least number, nobody knows which of them a
+    /// The least key. Keys, because no two rows have the same: where several have the least number, it is not known which of them a
     /// database looked at.
     Min,
     /// The greatest key.

@@ -267,7 +267,7 @@ const FOREIGN: [&str; 5] = [
     "index.html",
 ];
 
-/// Takes a directory that nobody else uses. As long as the file lives, nobody else takes it.
+/// Takes a directory that no other process uses. As long as the file lives, no other process takes it.
 fn hold(directory: &Path) -> Result<std::fs::File, CollectError> {
     use rustix::fs::{FlockOperation, flock};
     let io = |error| CollectError::Io(directory.to_owned(), error);

@@ -120,7 +120,7 @@ struct Shared<'a> {
     trouble: Mutex<Option<String>>,
 }
 
-/// How often progress is told.
+/// How often progress is reported.
 const WATCH: Duration = Duration::from_millis(250);
 
 /// Keys from here on are of rows that were inserted; those below were there at first.

@@ -47,7 +47,7 @@ pub(crate) enum End {
 }
 
 /// A longer map of the file. Its blocks are taken first: a page that the disk has no room for would end the process by a signal.
-#[allow(unsafe_code)] // The file is ours alone: nobody else truncates it while it is mapped.
+#[allow(unsafe_code)] // The file is ours alone: no other process truncates it while it is mapped.
 fn map(file: &File, from: usize, to: usize) -> io::Result<MmapMut> {
     allocate(file, from as u64, to as u64)?;
     unsafe { MmapMut::map_mut(file) }

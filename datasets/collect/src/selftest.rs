@@ -1,5 +1,5 @@
 //! The control before any collection: one session, every operation, and what each must return. It tests our adapter, not
-//! the database: a single session meets nobody.
+//! the database: a single session meets no other.
 
 use crate::adapter::{Database, DatabaseSession, Failure, Initially, StoredCell};
 

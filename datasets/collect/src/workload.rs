@@ -1,7 +1,7 @@
 //! What the clients do: a table of workloads, small enough to meet often on few keys, or a file.
 //!
 //! Those that the embedded store has are taken from there; the others are here. A transaction is made from random numbers
-//! (and, for keys that nobody has used yet, a shared counter), so that an aborted one can be made again.
+//! (and, for keys that were not used yet, a shared counter), so that an aborted one can be made again.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -473,7 +473,7 @@ const SPAN: Key = 8;
 /// How many windows there are, before they are used again.
 const WINDOWS: i64 = 512;
 
-/// Every few transactions the window moves on, so that there are always rows which nobody has inserted or deleted yet.
+/// Every few transactions the window moves on, so that there are always rows that were not inserted or deleted yet.
 ///
 /// Even keys have a row at first and are only deleted; odd keys have none and are only inserted. So a client that finds no row
 /// knows what it found: a row that was deleted, and only once, or one that was not there yet.

@@ -53,7 +53,7 @@ impl Database for Doctored<'_> {
 
 fn findings(change: &(dyn Fn(&mut VersionLog) + Sync)) -> Vec<MergeFinding> {
     let directory = tempfile::tempdir().unwrap();
-    // One at a time, so that nobody is refused: an aborted write is a plain one to the trigger's table.
+    // One at a time, so that none is refused: an aborted write is a plain one to the trigger's table.
     let mut case = CollectCase::new("sqlite", "immediate", "rmw")
         .by(OrderBy::Trigger)
         .txns(200);

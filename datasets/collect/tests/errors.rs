@@ -1,5 +1,5 @@
 //! What goes wrong around a collection: wrong passwords, missing rights, tables in the way, servers that are not there or die, a
-//! collector that is killed. Each is told clearly, leaves nothing behind and loses nothing.
+//! collector that is killed. Each is reported clearly, leaves nothing behind and loses nothing.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // A test says what it saw, and may panic.
 
 mod common;
@@ -282,6 +282,6 @@ fn a_kill_of_the_collector_ends_its_server_and_loses_nothing() {
     assert!(!Path::new(directory).exists());
     let (_, merged) = kingsnake_collect::merge(&out).unwrap();
     assert!(merged.n_txns > 100);
-    // With a write missing, somebody would have read it from thin air.
+    // With a write missing, a transaction would have read it from thin air.
     assert!(holds(&out.join(kingsnake_collect::HISTORY), Level::Ser));
 }

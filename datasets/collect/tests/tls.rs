@@ -1,5 +1,5 @@
 //! Connections with TLS to private servers whose certificate an authority of the test signed: encrypted where asked for, refused
-//! where the certificate is of nobody known or of another name.
+//! where the certificate is of no known authority or of another name.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // A test may panic, and says what it skips.
 
 mod common;

@@ -89,7 +89,7 @@ fn every_technique_agrees_with_brute_force_at_parallel_snapshot_isolation() {
 
 type Damage = fn(&mut Polygraph);
 
-/// What was overwritten is forgotten: every order without a cycle of so, wr and ww is believed.
+/// What was overwritten is forgotten: every order without a cycle of so, wr and ww is trusted.
 fn forget_overwrites(polygraph: &mut Polygraph) {
     let problem = polygraph.problem_mut();
     let is_rw = |edge: &Edge| matches!(edge.reason, Reason::Rw { .. });

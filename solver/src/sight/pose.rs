@@ -114,7 +114,7 @@ pub(super) fn pose(
     Ok(posed)
 }
 
-/// A choice of whom a weak transaction read from; returns its first variable.
+/// A choice of the transaction that a weak one read from; returns its first variable.
 fn add_sources(
     polygraph: &mut Polygraph,
     reader: Node,

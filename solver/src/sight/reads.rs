@@ -25,7 +25,7 @@ pub(super) struct OpenRead {
     pub(super) known: Option<VersionId>,
 }
 
-/// Who wrote a version; nobody, if it is the initial one.
+/// The writer of a version; none, if it is the initial one.
 pub(super) fn writer(base: &Resolved, version: VersionId) -> Option<TxnId> {
     let versions = base.versions();
     (!versions.is_initial(version)).then(|| base.txn(versions.writer(version)))

@@ -313,7 +313,7 @@ fn skip_edges(scene: &mut Scene<'_>) {
     scene.skipped = Skipped::Edges;
 }
 
-/// That nobody commits before the initial state is not stated.
+/// That no transaction commits before the initial state is not stated.
 fn skip_clauses(scene: &mut Scene<'_>) {
     scene.skipped = Skipped::Clauses;
 }

@@ -313,7 +313,7 @@ struct Floors {
     in_order: bool,
     /// The newest writer of each key that was written earlier in the session, or that happened before.
     before: FxHashMap<KeyId, u32>,
-    /// For each key that the transaction reads: whoever it sees writes it, from which statement on, and its place.
+    /// For each key that the transaction reads: the writers that it sees, from which statement on, and its place.
     seen: FxHashMap<KeyId, Vec<(u32, u32)>>,
 }
 

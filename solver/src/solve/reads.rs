@@ -17,7 +17,7 @@ const READS: usize = 64;
 /// The uncertain reads of a history, with those that lemmas added.
 pub(super) struct Reads {
     all: Vec<Uncertain>,
-    /// The numbers of reads by reader and key, once somebody asks.
+    /// The numbers of reads by reader and key, once they are asked for.
     numbers: Option<FxHashMap<(Node, KeyId), usize>>,
     /// What is left of the candidates of the reads that were looked at.
     left: FxHashMap<usize, Vec<VersionId>>,

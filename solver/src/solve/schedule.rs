@@ -1,7 +1,7 @@
 //! Lists the transactions of a graph in an order in which range queries see no row that they did not return, as far as it can.
 //!
-//! Kahn's algorithm with a preference: whoever deletes a row that is there comes first, then whoever neither asks nor inserts, then
-//! queries that see nothing that they missed, then whoever inserts. A query that would see a row waits until the row is
+//! Kahn's algorithm with a preference: a transaction that deletes a row that is there comes first, then those that neither ask nor insert, then
+//! queries that see nothing that they missed, then those that insert. A query that would see a row waits until the row is
 //! deleted. Where everything waits, one is let through, and what it should not have seen is reported.
 
 use std::collections::{BTreeSet, VecDeque};

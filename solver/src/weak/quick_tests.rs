@@ -32,7 +32,7 @@ enum QuickMistake {
     PastEndsEarly,
     /// One of each session too many happened before a reader.
     PastEndsLate,
-    /// The first places of an order where somebody can have been missed are left out.
+    /// The first places of an order where a writer can have been missed are left out.
     LookedAtLate,
 }
 

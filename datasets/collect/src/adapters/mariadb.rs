@@ -562,7 +562,7 @@ impl DatabaseSession for Client {
     }
 
     fn commit(&mut self) -> Result<Option<String>, Failure> {
-        // A commit that was interrupted may have happened all the same.
+        // A commit that was interrupted may have happened even so.
         self.run("COMMIT").map_err(|failure| match failure {
             Failure::Aborted("interrupted") => {
                 Failure::Lost("the commit was interrupted".to_owned())

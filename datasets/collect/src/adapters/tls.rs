@@ -1,4 +1,4 @@
-//! TLS of connections: what an address asks for, and which certificates are believed.
+//! TLS of connections: what an address asks for, and which certificates are trusted.
 //!
 //! Invariant: a connection that is encrypted has checked that an authority signed the server's certificate, and, unless
 //! `verify-ca` was asked for, that it is for this server's name. An authority of one's own is named by `sslrootcert`.
@@ -24,7 +24,7 @@ pub(super) enum TlsMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TlsWanted {
     pub(super) mode: TlsMode,
-    /// A file of the certificates of authorities that are believed. Without it, the public ones are.
+    /// A file of the certificates of trusted authorities. Without it, the public ones are.
     pub(super) authority: Option<PathBuf>,
 }
 
@@ -112,7 +112,7 @@ fn kept<'a>(
     kept
 }
 
-/// Whether a server is on this machine, so that nobody is between.
+/// Whether a server is on this machine, so that no network is between.
 fn is_here(address: &str) -> bool {
     let Some((_, rest)) = address.split_once("://") else {
         let mut hosts = address

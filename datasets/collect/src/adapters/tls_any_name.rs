@@ -1,4 +1,4 @@
-//! `sslmode=verify-ca`: the certificate must be signed by an authority that is believed and be in force, but may be for another
+//! `sslmode=verify-ca`: the certificate must be signed by a trusted authority and be in force, but may be for another
 //! name than the server's.
 //!
 //! Invariant: only the answer that the name is wrong is passed over. It is given after the signatures and the dates were checked.

@@ -60,7 +60,7 @@ pub enum ServerError {
 
 /// How long a server may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often one is started before the last error is told.
+/// How often one is started before the last error is returned.
 const ATTEMPTS: usize = 3;
 
 /// A private server, or a cluster of them. Dropping it ends its processes and removes its files.
@@ -133,7 +133,7 @@ impl Wanted<'_> {
 }
 
 impl Private {
-    /// Starts one, and waits until it answers. A port that was free may be taken by somebody else before the server has
+    /// Starts one, and waits until it answers. A port that was free may be taken by another process before the server has
     /// it, and a node of a cluster needs several, so a server that ends at once is started again on other ports.
     pub fn start(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
         process::remove_stale();

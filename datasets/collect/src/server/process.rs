@@ -23,7 +23,7 @@ pub(super) struct User {
     gid: u32,
 }
 
-/// Who runs the server: the package's own user where this is root, else whoever runs this.
+/// Who runs the server: the package's own user where this is root, else the user of this process.
 pub(super) fn user(name: &str) -> Option<User> {
     if !geteuid().is_root() {
         return None;
@@ -93,7 +93,7 @@ impl Home {
         let owner = path.join(OWNER);
         let of = |error| io_error(&owner, error);
         let mut file = private_file(&owner).map_err(of)?;
-        // What is not locked yet is not written yet, and so nobody's to remove.
+        // What is not locked yet is not written yet, and so not to be removed.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         file.write_all(Owner::of_this_process().line().as_bytes())
             .map_err(of)?;
@@ -157,7 +157,7 @@ fn remove_stale_in(directory: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let is_ours = name.to_str().is_some_and(|it| it.starts_with(PREFIX));
-        // Never through a link that somebody put there.
+        // Never through a link that another user put there.
         let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
         if is_ours && is_directory && is_stale(&entry.path()) {
             super::disk::unmount_below(&entry.path());
@@ -193,7 +193,7 @@ pub(super) fn put_for(path: &Path, text: &str, user: Option<User>) -> Result<(),
     }
 }
 
-/// A password that nobody guesses, of letters that need no quotes anywhere.
+/// A password that cannot be guessed, of letters that need no quotes anywhere.
 pub(super) fn password() -> Result<String, ServerError> {
     let mut bytes = [0; 24];
     let random = Path::new("/dev/urandom");
@@ -230,7 +230,7 @@ pub(super) fn io_error(path: &Path, error: io::Error) -> ServerError {
 /// and the server's start.
 const PORTS: std::ops::Range<u32> = 15_000..32_000;
 
-/// A port that nobody listens to, and that was not returned before.
+/// A port without a listener, and that was not returned before.
 pub(super) fn free_port() -> Result<u16, ServerError> {
     static NEXT: OnceLock<AtomicU32> = OnceLock::new();
     // Collectors that run at the same time begin at different places.

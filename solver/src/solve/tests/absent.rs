@@ -48,7 +48,7 @@ fn deleted_rows_that_queries_missed_agree_with_the_oracle() {
     assert!(counts.iter().all(|&n| n > 500), "{counts:?}");
 }
 
-/// What the first order gets wrong, and whether it is an answer all the same.
+/// What the first order gets wrong, and whether it is an answer even so.
 fn first_order(check: &Check<'_>) -> Option<(usize, bool)> {
     let (budget, mut silent) = (Budget::unlimited(), Silent);
     let mut context = Context::new(&budget, &mut silent);
