@@ -314,7 +314,7 @@ pub(super) const ROCKSDB: Adapter = Adapter {
         ),
         promise(
             "pessimistic-no-snapshot",
-            Some("rc"),
+            None,
             "writes lock, reads of what is newest",
         ),
         promise(
@@ -327,11 +327,7 @@ pub(super) const ROCKSDB: Adapter = Adapter {
             Some("ser"),
             "the same, reads by GetForUpdate (no ranges)",
         ),
-        promise(
-            "optimistic-no-snapshot",
-            Some("rc"),
-            "reads of what is newest",
-        ),
+        promise("optimistic-no-snapshot", None, "reads of what is newest"),
     ],
     version_orders: &[OrderBy::None],
     settings: &[("library", "/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8")],
