@@ -3,8 +3,9 @@
 # make test-databases     the databases that make test does not install: their self-tests, controls, faults and short collections
 # make test-certificates  100,000 random certificates of each kind against brute force
 # make long    every engine against brute force on a million histories and more (features combined, linearizability, mixed levels,
-#              psi, uncertain reads, assumptions, certificates, every back end); every reader fuzzed for a minute; 40 kills of each
-#              command that resumes: hours
+#              psi, uncertain reads, assumptions, certificates, every back end); make fuzz; 40 kills of each command that resumes:
+#              hours
+# make fuzz    every reader fuzzed for a minute, guided by the edges of the program that an input reaches, which are told
 # make lint    documents wrapped, rustfmt, clippy and rustdoc, warnings denied
 # make release the optimised program, in target/release: what was measured; make demo builds a quick one, in target/demo
 # make dist    a tarball and a Debian package of the optimised program, in out/dist; make test-dist installs and runs both
@@ -20,7 +21,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo release dist test-dist package python test test-databases test-certificates long lint bench doc book setup
+.PHONY: demo release dist test-dist package python test test-databases test-certificates long fuzz lint bench doc book setup
 
 demo: setup
 	scripts/demo
@@ -36,7 +37,7 @@ test-databases:
 test-certificates: setup
 	KINGSNAKE_LONG=1 cargo test --locked --profile demo -p kingsnake-adya --test random
 
-long: setup
+long: setup fuzz
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-linearizable --test oracle
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-solver --lib -- --include-ignored --nocapture mixed_levels_agree parallel_snapshot_isolation_agrees assum uncertain aggregates proposals weak::tests
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake --test generated_predicates --test combined -- --include-ignored --nocapture
@@ -44,8 +45,10 @@ long: setup
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-encodings --test levels --test agreement
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-adya --test random
 	KINGSNAKE_LONG=1 cargo test --locked -p kingsnake-watch -- --nocapture
-	KINGSNAKE_FUZZ_SECONDS=60 cargo test --locked -p kingsnake-cli --bin kingsnake -- --nocapture no_bytes_make_a_reader_panic
 	KINGSNAKE_KILLS=40 cargo test --locked -p kingsnake-cli --test kills -- --nocapture --test-threads=1
+
+fuzz: setup
+	KINGSNAKE_FUZZ_SECONDS=$${KINGSNAKE_FUZZ_SECONDS:-60} RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/scripts/with-coverage cargo test --locked --workspace --bin kingsnake --config profile.dev.package.kingsnake-cli.opt-level=1 -- --nocapture no_bytes_make_a_reader_panic
 
 # Clippy and the tests share the dev profile, so that CaDiCaL is built once for both.
 lint: setup

@@ -1,9 +1,10 @@
 //! No bytes make a reader panic: every format, side file and document is read from small valid files (`fuzz/TARGET-N`) with bytes
 //! changed, cut off, doubled, moved between files, or replaced by words of the formats and extreme numbers.
 //!
-//! An input that gets an answer of a new shape is kept and changed further, as a fuzzer guided by coverage does; the shape of an
-//! answer is its words without names and numbers. `KINGSNAKE_FUZZ` is the number of executions of each target, and
-//! `KINGSNAKE_FUZZ_SECONDS` how long each runs instead; `make long` gives each a minute.
+//! An input that reaches an edge of the program which no other one did is kept and changed further, where edges are counted
+//! (`make fuzz`). Elsewhere it is one that gets an answer of a new shape: its words without names and numbers.
+//! `KINGSNAKE_FUZZ` is the number of executions of each target, and `KINGSNAKE_FUZZ_SECONDS` how long each runs instead.
+//! `KINGSNAKE_FUZZ_KEEP` names a directory for the fewest inputs that reach all that was reached.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ use kingsnake_studies::{Ablation, Caller, Mode, StudyEvent, StudyListener, Study
 use tempfile::TempDir;
 
 use crate::args::{AssumeArgs, Command, Typed, only_check, project};
+use crate::coverage::{self, Functions, Reached};
 use crate::study_rules::CommandLine;
 use crate::voice::Paint;
 use crate::{assumptions, commands, hunt};
@@ -235,7 +237,7 @@ const TARGETS: [(&str, Feed); 27] = [
     ("hunt", |bench, bytes| {
         let recipe = hunt::recipe::read(&bench.put("hunt.toml", bytes));
         let recipe = recipe.map_err(|it| format!("{it:#}"))?;
-        said(hunt::cell::cells(&recipe).map(|it| it.len()))
+        said(hunt::cells::HuntCells::of(&recipe).map(|it| it.len()))
     }),
     ("script", |bench, bytes| {
         let path = bench.put("script.toml", bytes).display().to_string();
@@ -377,14 +379,54 @@ fn number(name: &str) -> Option<u64> {
     Some(typed.parse().expect("a number"))
 }
 
-/// Reads changed inputs until there were enough; how many answers of different shapes there were.
-fn fuzz(target: &str, feed: Feed) -> String {
+/// The functions that are a target's own, by words of their names.
+fn own(target: &str) -> &'static [&'static str] {
+    match target {
+        "kingsnake" => &["kingsnake_datasets::formats::kingsnake"],
+        "cobra" | "cobra-values" => &["kingsnake_datasets::formats::cobra"],
+        "dbcop" => &["kingsnake_datasets::formats::dbcop"],
+        "text" => &["kingsnake_datasets::formats::text"],
+        "awdit" => &["kingsnake_datasets::formats::awdit"],
+        "viper" => &["kingsnake_datasets::formats::viper"],
+        "jepsen-edn" | "jepsen-json" | "log" => &["kingsnake_datasets::formats::jepsen"],
+        "list-append-text" => &["kingsnake_datasets::formats::list_append"],
+        "recognised" => &["kingsnake_datasets::recognise"],
+        "version-order" => &["kingsnake_datasets::many", "kingsnake_datasets::split"],
+        "transaction-order" | "edges" => &["kingsnake::assumptions"],
+        "evidence" => &["kingsnake_evidence::claim", "kingsnake_evidence::names"],
+        "gnf" => &["kingsnake_encodings::import"],
+        "proof-instance" => &["kingsnake_encodings::proof::instance"],
+        "proof" => &["kingsnake_encodings::proof::check"],
+        "rows" => &["kingsnake_studies::row", "kingsnake::commands::diff"],
+        "study" => &["kingsnake_studies::recipe", "kingsnake_studies::settle"],
+        "hunt" => &["kingsnake::hunt::recipe", "kingsnake::hunt::cells"],
+        "script" => &["kingsnake_collect::script"],
+        "journal" => &["kingsnake_collect::journal", "kingsnake_collect::merge"],
+        "collection" => &["kingsnake_collect::collection", "kingsnake_collect::meta"],
+        "events" => &["kingsnake_collect::timeline"],
+        "project" => &["kingsnake::args::project"],
+        other => unreachable!("{other} is no target"),
+    }
+}
+
+/// One execution; a panic ends the test with its input.
+fn execute(target: &str, feed: Feed, bench: &Bench, input: &[u8]) -> Result<String, String> {
+    Reached::begin();
+    let answer = catch_unwind(AssertUnwindSafe(|| feed(bench, input)));
+    answer.unwrap_or_else(|_| panic!("{target} panics at {:?}", input.escape_ascii().to_string()))
+}
+
+/// Reads changed inputs until there were enough; what they reached.
+fn fuzz(target: &str, feed: Feed, functions: Option<&Functions>) -> String {
     let bench = Bench::new();
     let mut kept = seeds(target);
     let mut shapes: BTreeSet<String> = BTreeSet::new();
+    let mut reached = Reached::default();
     for seed in &kept {
-        shapes.insert(shape(&feed(&bench, seed)));
+        shapes.insert(shape(&execute(target, feed, &bench, seed)));
+        reached.add();
     }
+    let n_before = reached.n_edges();
     let limit = number("KINGSNAKE_FUZZ_SECONDS").map(Duration::from_secs);
     let most = number("KINGSNAKE_FUZZ").unwrap_or(if limit.is_some() { u64::MAX } else { 300 });
     let mut rng = Rng::new(number("KINGSNAKE_FUZZ_SEED").unwrap_or(1));
@@ -392,33 +434,64 @@ fn fuzz(target: &str, feed: Feed) -> String {
     while n_runs < most && limit.is_none_or(|it| begun.elapsed() < it) {
         let input = changed(&kept, &mut rng);
         let since = Instant::now();
-        let answer = catch_unwind(AssertUnwindSafe(|| feed(&bench, &input)));
-        let Ok(answer) = answer else {
-            panic!("{target} panics at {:?}", input.escape_ascii().to_string());
-        };
+        let answer = execute(target, feed, &bench, &input);
         slowest = slowest.max(since.elapsed());
         n_runs += 1;
-        if shapes.insert(shape(&answer)) && kept.len() < MOST_KEPT {
+        let (is_further, is_other) = (reached.add(), shapes.insert(shape(&answer)));
+        let is_new = if coverage::is_counted() {
+            is_further
+        } else {
+            is_other
+        };
+        if is_new && kept.len() < MOST_KEPT {
             kept.push(input);
         }
     }
-    format!(
+    if let Some(directory) = std::env::var_os("KINGSNAKE_FUZZ_KEEP") {
+        keep(target, feed, &bench, kept.clone(), directory.as_ref());
+    }
+    let mut told = format!(
         "{target}: {n_runs} executions in {:.1} s, {} shapes of answers, {} inputs kept, slowest {:.1} ms",
         begun.elapsed().as_secs_f64(),
         shapes.len(),
         kept.len(),
         slowest.as_secs_f64() * 1e3
-    )
+    );
+    if let Some(functions) = functions {
+        let (n_own, n_all) = reached.within(functions, own(target));
+        told += &format!(
+            "; edges {n_before} by the corpus, {} in all, {n_own} of {n_all} of its own",
+            reached.n_edges()
+        );
+    }
+    told
+}
+
+/// Writes the inputs, the shortest first, that reach an edge which those before them did not.
+fn keep(target: &str, feed: Feed, bench: &Bench, mut inputs: Vec<Vec<u8>>, directory: &Path) {
+    inputs.sort_by_key(Vec::len);
+    let (mut reached, mut n_kept) = (Reached::default(), 0);
+    for input in inputs {
+        let n_before = reached.n_edges();
+        drop(execute(target, feed, bench, &input));
+        reached.add();
+        if reached.n_edges() > n_before {
+            n_kept += 1;
+            let path = directory.join(format!("{target}-{n_kept}"));
+            fs::write(path, input).expect("a file");
+        }
+    }
 }
 
 #[test]
 #[allow(clippy::print_stdout)] // A long run is recorded.
 fn no_bytes_make_a_reader_panic() {
     let wanted = std::env::var("KINGSNAKE_FUZZ_TARGETS").ok();
+    let functions = coverage::is_counted().then(|| Functions::read().expect("nm runs"));
     for (target, feed) in TARGETS {
         let is_wanted = |it: &String| it.split(',').any(|it| it == target);
         if wanted.as_ref().is_none_or(is_wanted) {
-            println!("{}", fuzz(target, feed));
+            println!("{}", fuzz(target, feed, functions.as_ref()));
         }
     }
 }

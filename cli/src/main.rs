@@ -9,6 +9,8 @@ mod assumptions;
 mod collecting;
 mod commands;
 mod components;
+#[cfg(test)]
+mod coverage;
 mod directory;
 mod edn;
 mod failure;

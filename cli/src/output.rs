@@ -13,6 +13,12 @@ use crate::voice::say;
 /// Directories of logs are entered no deeper than this.
 const MAX_DEPTH: usize = 4;
 
+/// A directory for what only this process reads and writes; its name is new, and other users cannot enter it.
+pub fn scratch() -> Result<tempfile::TempDir> {
+    let made = tempfile::Builder::new().prefix("kingsnake-").tempdir();
+    made.context("cannot make a temporary directory")
+}
+
 /// Writes a file, or stdout for `-`.
 pub fn put(path: &Path, text: &str) -> Result<()> {
     if is_stdio(path) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kingsnake_studies::{StudyEvent, StudyListener};
 
-use crate::voice::{self, Voice, lasting, printable, say};
+use crate::voice::{self, Voice, lasting, list, printable, say};
 
 /// Draws on a terminal.
 pub struct StudyBar {
@@ -70,6 +70,7 @@ impl StudyListener for StudyBar {
             }
             StudyEvent::End => self.drawn.finish_and_clear(),
             StudyEvent::Warning(words) => self.voice.warn(words),
+            StudyEvent::Listed(text) => list(text)?,
             StudyEvent::Text { text, always } => {
                 if always || !self.voice.quiet {
                     say(text)?;

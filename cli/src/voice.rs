@@ -103,12 +103,20 @@ pub fn say(words: &str) -> io::Result<()> {
 
 /// The same for what holds commands of ours.
 pub fn say_as_it_is(words: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    let said = out.write_all(words.as_bytes()).and_then(|()| out.flush());
-    match said {
+    match write_stdout(words) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+/// Lines of a list, of which a reader who has gone is the end.
+pub fn list(words: &str) -> io::Result<()> {
+    write_stdout(&harmless(words))
+}
+
+fn write_stdout(words: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(words.as_bytes()).and_then(|()| out.flush())
 }
 
 /// Says it on stderr. A failure of that cannot be reported. Further lines are indented, so that a name with a line end in

@@ -5,7 +5,7 @@
 
 mod run;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -285,29 +285,130 @@ fn a_verdict_stands_while_its_anomalies_are_looked_for() {
     assert_eq!(half.count(), 0, "{left:?}");
 }
 
+/// Reads the first lines of a list without end, and closes it; the program ends by itself, and never was large.
+fn first_of_list(args: &[&str]) -> Vec<String> {
+    let mut child = kingsnake(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let first: Vec<String> = lines.take(20_000).map(|it| it.expect("a line")).collect();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    let peak = status.ok().and_then(|it| {
+        let line = it.lines().find(|it| it.starts_with("VmHWM"))?.to_owned();
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    assert!(peak.is_none_or(|it| it < 400 << 10), "{peak:?} kB");
+    let ended = child.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{args:?}: {stderr}");
+    first
+}
+
+/// A hunt of so many seeds.
+fn hunt_file(scratch: &Scratch, seeds: u64) -> String {
+    let text = format!(
+        "name = 'x'\nseeds = {seeds}\ntxns = 50\nsessions = 2\n[[database]]\nname = 'sqlite'\nisolation = ['serializable']\nworkload = ['rmw']\n"
+    );
+    scratch.put("hunt.toml", text)
+}
+
+#[test]
+fn cells_are_made_as_they_are_reached_however_many_there_are() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let hunt = hunt_file(&scratch, 4_294_967_296);
+    let listed = first_of_list(&["hunt", &hunt, "--out", &out, "--list"]);
+    assert!(listed[19_999].ends_with("seed 20000"), "{}", listed[19_999]);
+    first_of_list(&["hunt", &hunt, "--out", &out, "--list", "--json"]);
+    let study = scratch.put("s.toml", include_str!("run/small_study.toml"));
+    for option in ["--seeds", "--repeat"] {
+        let args = ["ablate", &study, "--out", &out, "--list", option];
+        first_of_list(&[&args[..], &["4000000000"]].concat());
+    }
+}
+
+#[test]
+fn a_hunt_without_end_keeps_its_rows_and_its_page_when_it_is_stopped_and_goes_on() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let hunt = hunt_file(&scratch, 4_294_967_296);
+    let rows = || std::fs::read_to_string(format!("{out}/rows.jsonl")).unwrap_or_default();
+    let mut n_before = 0;
+    for _ in 0..2 {
+        let child = kingsnake(&["hunt", &hunt, "--out", &out])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let begun = Instant::now();
+        while rows().lines().count() < n_before + 2 && begun.elapsed() < HUNG {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let sent = Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill runs").success());
+        let ended = child.wait_with_output().expect("it ends");
+        let stdout = String::from_utf8_lossy(&ended.stdout);
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{stdout}{stderr}");
+        assert!(stdout.contains("of 4294967296 done"), "{stdout}{stderr}");
+        let seeds = rows();
+        let seeds = seeds.lines().map(|line| {
+            let row: Value = serde_json::from_str(line).expect("a row");
+            assert_eq!(row["ser"]["verdict"], "satisfied", "{row}");
+            row["seed"].as_u64().expect("a seed")
+        });
+        let seeds: Vec<u64> = seeds.collect();
+        let n_rows = seeds.len();
+        assert!(n_rows >= n_before + 2, "{n_rows} rows");
+        assert_eq!(seeds, (1..=n_rows as u64).collect::<Vec<_>>());
+        assert!(scratch.get("out/report.html").contains("</html>"));
+        n_before = n_rows;
+    }
+}
+
+#[test]
+fn a_header_of_very_many_tables_and_columns_is_read_in_one_pass() {
+    let scratch = Scratch::new();
+    let columns: Vec<String> = (0..200_000).map(|it| format!("\"c{it}\"")).collect();
+    let tables: Vec<String> = (0..200_000).map(|it| format!("\"t{it}\":[]")).collect();
+    for tables in [
+        tables.join(","),
+        format!("\"t199999\":[{}]", columns.join(",")),
+    ] {
+        let history = scratch.put(
+            "h.jsonl",
+            format!(
+                "{{\"kingsnake\":1,\"initial\":0,\"tables\":{{{tables}}}}}\n{{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"t199999/x\",0]]}}\n"
+            ),
+        );
+        expect(0, &["check", &history, "--timeout", "60"]);
+    }
+}
+
 #[test]
 fn numbers_of_a_file_are_not_believed() {
     let scratch = Scratch::new();
-    let hunt =
-        "name = 'x'\nseeds = 4294967296\n[[database]]\nname = 'sqlite'\nworkload = ['rmw']\n";
-    let hunt = scratch.put("hunt.toml", hunt);
     let out = scratch.path("out");
-    let said = expect(2, &["hunt", &hunt, "--out", &out, "--list"]);
-    assert!(said.stderr.contains("at most"), "{}", said.stderr);
-    let small = include_str!("run/small_study.toml");
-    let study = scratch.put("s.toml", small);
-    for option in ["--seeds", "--repeat"] {
-        let args = [
-            "ablate",
-            &study,
-            "--out",
-            &out,
-            "--list",
-            option,
-            "1000000000",
-        ];
-        let said = expect(2, &args);
+    let gnf = scratch.put("g.gnf", "p cnf 1 1\ndigraph int 4000000000 1 0\n1 0\n");
+    let cnf = scratch.put("c.gnf", "p cnf 100000000 1\n1 0\n");
+    for file in [gnf, cnf] {
+        let said = expect(2, &["solve", &file]);
         assert!(said.stderr.contains("at most"), "{}", said.stderr);
+    }
+    let twice = "name = 'x'\n[[database]]\nname = 'sqlite'\nworkload = ['rmw', 'rmw']\n";
+    let table = "[[database]]\nname = 'sqlite'\nworkload = ['rmw']\n";
+    for (text, words) in [
+        (twice.to_owned(), "twice"),
+        (format!("name = 'x'\n{}", table.repeat(2)), "one name"),
+        (format!("name = 'x'\n{}", table.repeat(2_000)), "at most"),
+    ] {
+        let hunt = scratch.put("hunt.toml", text);
+        let said = expect(2, &["hunt", &hunt, "--out", &out, "--list"]);
+        assert!(said.stderr.contains(words), "{}", said.stderr);
     }
     let mut axes = String::new();
     for axis in 0..12 {
@@ -319,4 +420,72 @@ fn numbers_of_a_file_are_not_believed() {
     let study = scratch.put("wide.toml", format!("{text}{axes}"));
     let said = expect(2, &["ablate", &study, "--out", &out, "--list"]);
     assert!(said.stderr.contains("at most"), "{}", said.stderr);
+}
+
+/// A control group of this test, which goes with it.
+struct ControlGroup(std::path::PathBuf);
+
+impl ControlGroup {
+    /// A group with a limit, of version 1 or 2, where this user may make one.
+    fn make(controller: &str, files: [(&str, &str); 2]) -> Option<ControlGroup> {
+        let root = std::path::Path::new("/sys/fs/cgroup");
+        let name = format!("kingsnake-test-{}", std::process::id());
+        for (mount, (file, limit)) in [root.join(controller), root.to_owned()].iter().zip(files) {
+            let group = ControlGroup(mount.join(&name));
+            if std::fs::create_dir(&group.0).is_ok()
+                && std::fs::write(group.0.join(file), limit).is_ok()
+            {
+                return Some(group);
+            }
+        }
+        None
+    }
+
+    /// The program within the group.
+    fn kingsnake(&self, args: &[&str]) -> std::process::Output {
+        let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &enter, "sh", env!("CARGO_BIN_EXE_kingsnake")]);
+        command.args(args).output().expect("a shell runs")
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        // A process leaves its group a moment after it has ended.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn the_memory_limit_and_the_threads_are_those_of_the_control_group() {
+    let scratch = Scratch::new();
+    let bomb = gzip_bomb(&scratch);
+    let memory = [
+        ("memory.limit_in_bytes", "400000000"),
+        ("memory.max", "400000000"),
+    ];
+    let Some(group) = ControlGroup::make("memory", memory) else {
+        println!("SKIPPED: control groups, because this user makes none");
+        return;
+    };
+    let ended = group.kingsnake(&["check", &bomb, "--json"]);
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(3), "{stderr}");
+    let document: Value = serde_json::from_slice(&ended.stdout).expect("one JSON document");
+    expect_within(&document, 400 * MB);
+    drop(group);
+    let quota = [("cpu.cfs_quota_us", "100000"), ("cpu.max", "100000 100000")];
+    let Some(group) = ControlGroup::make("cpu", quota) else {
+        println!("SKIPPED: the threads of a control group, because this user makes none");
+        return;
+    };
+    let ended = group.kingsnake(&["devices"]);
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert!(stdout.starts_with("cpu: 1 thread\n"), "{stdout}");
 }

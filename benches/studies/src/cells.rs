@@ -1,16 +1,18 @@
 //! The primitives for running cells elsewhere: list them, prepare what they need, run some of them and write each row to a
 //! file of its own. `slurm` uses them, and so can any other engine.
 
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use kingsnake_text::{count, lasting};
-use serde_json::{Map, json};
+use serde_json::{Value, json};
 
-use crate::conduct::{Runner, tell};
-use crate::design::Cell;
+use crate::cell::Cell;
+use crate::conduct::{BLOCK, Runner, tell};
 use crate::error::{Context, Result, bail};
 use crate::ledger::{Ledger, attempts_in, done_in, look_into};
-use crate::listener::{StudyEvent, StudyListener};
+use crate::listener::{StudyEvent, StudyListener, array, list};
 use crate::process::run;
 use crate::row::{Heading, Row, RowOutcome, row};
 use crate::slurm::{self, End, Needs, News, Slurm, Waiting};
@@ -20,55 +22,38 @@ use crate::{conduct, histories, rowfiles, words};
 impl Runner<'_> {
     /// Lists the cells.
     pub fn list(&self, json: bool, listener: &mut dyn StudyListener) -> Result<u8> {
+        let cells = self.study.cells();
         if json {
-            let text = &self.as_json()?;
-            tell(listener, StudyEvent::Text { text, always: true })?;
+            let done = done_in(self.directory)?;
+            list(array(cells.map(|it| self.as_json(it, &done))), listener)?;
             return Ok(0);
         }
-        let mut text = String::new();
-        for &cell in &self.study.cells {
-            let _ = writeln!(text, "kingsnake {}", self.heading(cell).line.join(" "));
-        }
-        let total = format!(
+        let line = |cell| format!("kingsnake {}\n", self.heading(cell).line.join(" "));
+        list(cells.map(line), listener)?;
+        let n_cells = self.study.n_cells();
+        let most = self.limits.timeout.as_secs_f64() * n_cells as f64;
+        let text = &format!(
             "{} of {} on {}; at most {} one after the other\n",
-            count(self.study.cells.len(), "cell"),
+            count(n_cells, "cell"),
             count(self.study.points.len(), "check"),
             count(self.study.sources.len(), "source"),
-            lasting(self.limits.timeout * self.study.cells.len() as u32),
+            lasting(Duration::try_from_secs_f64(most).unwrap_or(Duration::MAX)),
         );
-        for (text, always) in [(&text, true), (&total, false)] {
-            tell(listener, StudyEvent::Text { text, always })?;
-        }
+        let always = false;
+        tell(listener, StudyEvent::Text { text, always })?;
         Ok(0)
     }
 
-    /// An array with one cell per line.
-    fn as_json(&self) -> Result<String> {
-        let done = done_in(self.directory)?;
-        let mut lines = Vec::new();
-        for &cell in &self.study.cells {
-            let heading = self.heading(cell);
-            let id = rowfiles::id(&heading.cell);
-            let argv = std::iter::once("kingsnake").chain(heading.line.iter().map(String::as_str));
-            let mut line = Map::new();
-            line.insert("done".to_owned(), done.contains(&heading.cell).into());
-            line.insert(
-                "row".to_owned(),
-                rowfiles::place(self.directory, &id)
-                    .display()
-                    .to_string()
-                    .into(),
-            );
-            line.insert(
-                "history".to_owned(),
-                self.history(cell).display().to_string().into(),
-            );
-            line.insert("argv".to_owned(), json!(argv.collect::<Vec<_>>()));
-            line.insert("cell".to_owned(), heading.cell.into());
-            line.insert("id".to_owned(), id.into());
-            lines.push(serde_json::Value::Object(line).to_string());
-        }
-        Ok(format!("[{}]\n", lines.join(",\n ")))
+    fn as_json(&self, cell: Cell, done: &BTreeSet<String>) -> Value {
+        let heading = self.heading(cell);
+        let id = rowfiles::id(&heading.cell);
+        let argv = std::iter::once("kingsnake").chain(heading.line.iter().map(String::as_str));
+        json!({
+            "done": done.contains(&heading.cell),
+            "row": rowfiles::place(self.directory, &id).display().to_string(),
+            "history": self.history(cell).display().to_string(),
+            "argv": argv.collect::<Vec<_>>(), "cell": heading.cell, "id": id,
+        })
     }
 
     fn history(&self, cell: Cell) -> std::path::PathBuf {
@@ -78,13 +63,20 @@ impl Runner<'_> {
 
     /// Makes the histories; `study.json` is there since the ledger was opened.
     pub fn prepare(&self, ledger: &Ledger, caller: &mut Caller<'_>) -> Result<u8> {
-        let waiting = self.waiting(ledger);
-        let cells = waiting.iter().map(|it| it.0);
-        self.make_histories(cells, caller.listener, caller.stop)?;
-        if caller.stop.load(std::sync::atomic::Ordering::Relaxed) {
-            return Ok(3);
+        let mut n_waiting = 0;
+        let mut cells = self.study.cells();
+        loop {
+            let block = self.next(&mut cells, BLOCK, ledger);
+            if block.is_empty() {
+                break;
+            }
+            n_waiting += block.len();
+            self.make_histories(block.iter().map(|it| it.0), caller.listener, caller.stop)?;
+            if caller.stop.load(Ordering::Relaxed) {
+                return Ok(3);
+            }
         }
-        let text = &format!("prepared: {} to run\n", count(waiting.len(), "cell"));
+        let text = &format!("prepared: {} to run\n", count(n_waiting, "cell"));
         let event = StudyEvent::Text {
             text,
             always: false,
@@ -128,20 +120,9 @@ impl Runner<'_> {
     }
 
     fn wanted(&self, ids: &[String]) -> Result<Vec<(Cell, Heading)>> {
-        let all: Vec<(Cell, Heading)> = self
-            .study
-            .cells
-            .iter()
-            .map(|&cell| (cell, self.heading(cell)))
-            .collect();
-        let mut wanted = Vec::new();
-        for id in ids {
-            let Some(found) = all.iter().find(|it| rowfiles::id(&it.1.cell) == *id) else {
-                bail!("this study has no cell {id:?}; --list --json shows those that it has");
-            };
-            wanted.push(found.clone());
-        }
-        Ok(wanted)
+        let cells = self.study.cells();
+        let all = cells.map(|cell| (cell, self.heading(cell)));
+        found(ids, all.map(|it| (rowfiles::id(&it.1.cell), it)))
     }
 
     /// Runs what has no row on a Slurm cluster.
@@ -153,45 +134,54 @@ impl Runner<'_> {
         caller: &mut Caller<'_>,
     ) -> Result<()> {
         let needs = self.needs(again)?;
-        let waiting = self.waiting(ledger);
         let (stop, listener) = (caller.stop, &mut *caller.listener);
-        tell(listener, StudyEvent::Begin(waiting.len()))?;
-        self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
-        let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
-        let cells = waiting.iter().map(|(_, heading)| Waiting {
-            id: rowfiles::id(&heading.cell),
-            cell: heading.cell.clone(),
-        });
-        let mut hear = |ledger: &Ledger, news: News| match news {
-            News::Doing(words) => tell(listener, StudyEvent::Doing(&words)),
-            News::Warning(words) => tell(listener, StudyEvent::Warning(&words)),
-            News::Row(cell) => {
-                let of = waiting.iter().find(|it| it.1.cell == cell);
-                let row = ledger.rows().iter().rev().find(|row| row.cell == cell);
-                match (of, row) {
-                    (Some((cell, _)), Some(row)) => progress.ended(*cell, row, listener),
-                    _ => Ok(()),
+        let mut progress = self.progress(ledger);
+        tell(listener, StudyEvent::Begin(progress.n_waiting()))?;
+        let mut all = self.study.cells();
+        loop {
+            let waiting = self.next(&mut all, slurm::MOST_CELLS, ledger);
+            if waiting.is_empty() {
+                break;
+            }
+            self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
+            let cells = waiting.iter().map(|(_, heading)| Waiting {
+                id: rowfiles::id(&heading.cell),
+                cell: heading.cell.clone(),
+            });
+            let mut hear = |ledger: &Ledger, news: News| match news {
+                News::Doing(words) => tell(listener, StudyEvent::Doing(&words)),
+                News::Warning(words) => tell(listener, StudyEvent::Warning(&words)),
+                News::Row(cell) => {
+                    let of = waiting.iter().find(|it| it.1.cell == cell);
+                    let row = ledger.rows().iter().rev().find(|row| row.cell == cell);
+                    match (of, row) {
+                        (Some((cell, _)), Some(row)) => progress.ended(*cell, row, listener),
+                        _ => Ok(()),
+                    }
                 }
-            }
-        };
-        let end = slurm::drive(
-            self.directory,
-            options,
-            &needs,
-            cells.collect(),
-            ledger,
-            stop,
-            &mut hear,
-        )?;
-        match end {
-            End::Left(job) if job.is_empty() => {}
-            End::Left(job) => {
-                tell(listener, StudyEvent::Warning(&slurm::goes_on(&job)))?;
-            }
-            End::Done(failed) => {
-                for (cell, reason) in failed {
-                    if let Some((_, heading)) = waiting.iter().find(|it| it.1.cell == cell.cell) {
-                        ledger.add(Row::lost(heading, reason))?;
+            };
+            let cells = cells.collect();
+            match slurm::drive(
+                self.directory,
+                options,
+                &needs,
+                cells,
+                ledger,
+                stop,
+                &mut hear,
+            )? {
+                End::Left(job) => {
+                    if !job.is_empty() {
+                        tell(listener, StudyEvent::Warning(&slurm::goes_on(&job)))?;
+                    }
+                    break;
+                }
+                End::Done(failed) => {
+                    for (cell, reason) in failed {
+                        if let Some((_, heading)) = waiting.iter().find(|it| it.1.cell == cell.cell)
+                        {
+                            ledger.add(Row::lost(heading, reason))?;
+                        }
                     }
                 }
             }
@@ -218,6 +208,27 @@ impl Runner<'_> {
             processors: named.max().unwrap_or(1),
             command,
         })
+    }
+}
+
+/// The cells of these short names, looked for in one pass that ends with the last of them.
+pub fn found<T>(ids: &[String], all: impl Iterator<Item = (String, T)>) -> Result<Vec<T>> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (at, id) in ids.iter().enumerate() {
+        places.entry(id).or_insert(at);
+    }
+    let mut cells = BTreeMap::new();
+    for (id, cell) in all {
+        if places.is_empty() {
+            break;
+        }
+        if let Some(at) = places.remove(id.as_str()) {
+            cells.insert(at, cell);
+        }
+    }
+    match places.keys().next() {
+        Some(id) => bail!("there is no cell {id:?}; --list --json shows those that there are"),
+        None => Ok(cells.into_values().collect()),
     }
 }
 

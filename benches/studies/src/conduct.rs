@@ -2,7 +2,7 @@
 //!
 //! Exit status: 0 done, 1 a wrong verdict or a disagreement, 2 a check that failed, 3 stopped before the end.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -11,7 +11,8 @@ use kingsnake_text::count;
 
 use crate::error::{Context, Result};
 
-use crate::design::{Cell, Study};
+use crate::cell::Cell;
+use crate::design::Study;
 use crate::ledger::Ledger;
 use crate::listener::{StudyEvent, StudyListener};
 use crate::problems::{StudyProblem, problems};
@@ -22,6 +23,9 @@ use crate::slurm::Returned;
 use crate::start::{Caller, Mode};
 use crate::switches::cell_line;
 use crate::{histories, machine, report, slurm, words};
+
+/// So many cells are taken up together: their histories are made, then they run.
+pub const BLOCK: usize = 1_000;
 
 /// How a study is run.
 #[derive(Clone, Debug)]
@@ -59,10 +63,10 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
         _ => runner.run(&mut ledger, caller),
     };
     finished?;
-    let rows = runner.ordered(ledger.rows());
+    let rows = study.rows_of_cells(ledger.rows());
     let left_out = runner.left_out(&rows);
     let n_left_out: usize = left_out.iter().sum();
-    let stopped = rows.len() + n_left_out < study.cells.len();
+    let stopped = rows.len() + n_left_out < study.n_cells();
     let found = problems(study, &rows);
     let page = report::write(&options.directory, study, &rows, &found, &left_out)?;
     let mut text = words::ending(study, &rows, &found, &page, &left_out, caller.paint);
@@ -168,16 +172,30 @@ impl<'a> Runner<'a> {
 
     /// How many cells of each point were left out.
     fn left_out(&self, rows: &[(Cell, Row)]) -> Vec<usize> {
-        let done: BTreeSet<(usize, u32, u32)> = rows
-            .iter()
-            .map(|(cell, _)| (cell.point, cell.seed, cell.repeat))
-            .collect();
-        let mut left_out = vec![0; self.study.points.len()];
-        for cell in &self.study.cells {
-            let is_done = done.contains(&(cell.point, cell.seed, cell.repeat));
-            left_out[cell.point] += usize::from(!is_done && self.is_skipped(*cell));
+        let first = |point| Cell {
+            point,
+            seed: 0,
+            repeat: 0,
+        };
+        let of_point = |(point, n_left): (usize, usize)| {
+            if self.is_skipped(first(point)) {
+                n_left
+            } else {
+                0
+            }
+        };
+        let left = self.left(rows);
+        left.into_iter().enumerate().map(of_point).collect()
+    }
+
+    /// How many cells of each point have no row.
+    fn left(&self, rows: &[(Cell, Row)]) -> Vec<usize> {
+        let points = 0..self.study.points.len();
+        let mut left: Vec<usize> = points.map(|it| self.study.n_cells_of(it)).collect();
+        for (cell, _) in rows {
+            left[cell.point] = left[cell.point].saturating_sub(1);
         }
-        left_out
+        left
     }
 
     /// What is known of a cell before it runs.
@@ -214,30 +232,38 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The rows of the study's cells, in the order of the cells.
-    fn ordered(&self, rows: &[Row]) -> Vec<(Cell, Row)> {
-        let by_name: HashMap<&str, &Row> =
-            rows.iter().map(|row| (row.cell.as_str(), row)).collect();
-        let with_row = |&cell: &Cell| {
-            let row = by_name.get(self.heading(cell).cell.as_str())?;
-            Some((cell, (*row).clone()))
-        };
-        self.study.cells.iter().filter_map(with_row).collect()
-    }
-
     fn run(&self, ledger: &mut Ledger, caller: &mut Caller<'_>) -> Result<()> {
         let (stop, listener) = (caller.stop, &mut *caller.listener);
-        for (cell, row) in self.ordered(ledger.rows()) {
-            self.note_time(cell, &row);
+        let rows = self.study.rows_of_cells(ledger.rows());
+        for (cell, row) in &rows {
+            self.note_time(*cell, row);
         }
-        let mut waiting: VecDeque<(Cell, Heading)> = self.waiting(ledger).into();
-        waiting.retain(|it| !self.is_skipped(it.0));
-        let mut progress = self.progress(ledger, waiting.iter().map(|it| it.0));
-        tell(listener, StudyEvent::Begin(waiting.len()))?;
-        self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
-        if let Some((_, first)) = waiting.front() {
-            self.warm_up(first, stop);
+        let mut progress = self.progress(ledger);
+        tell(listener, StudyEvent::Begin(progress.n_waiting()))?;
+        let mut cells = self.study.cells();
+        let mut is_first = true;
+        loop {
+            let waiting: VecDeque<(Cell, Heading)> = self.next(&mut cells, BLOCK, ledger).into();
+            if waiting.is_empty() || stop.load(Ordering::Relaxed) {
+                return tell(listener, StudyEvent::End);
+            }
+            self.make_histories(waiting.iter().map(|it| it.0), listener, stop)?;
+            if is_first {
+                self.warm_up(&waiting[0].1, stop);
+                is_first = false;
+            }
+            self.run_block(waiting, ledger, &mut progress, caller.stop, listener)?;
         }
+    }
+
+    fn run_block(
+        &self,
+        waiting: VecDeque<(Cell, Heading)>,
+        ledger: &mut Ledger,
+        progress: &mut StudyProgress,
+        stop: &AtomicBool,
+        listener: &mut dyn StudyListener,
+    ) -> Result<()> {
         let waiting = Mutex::new(waiting);
         std::thread::scope(|scope| {
             let (finished, results) = mpsc::channel();
@@ -261,7 +287,7 @@ impl<'a> Runner<'a> {
                     return Err(error);
                 }
             }
-            tell(listener, StudyEvent::End)
+            Ok(())
         })
     }
 
@@ -281,24 +307,31 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What is left of these cells, by what the rows so far took.
-    pub fn progress(&self, ledger: &Ledger, waiting: impl Iterator<Item = Cell>) -> StudyProgress {
+    /// What is left of the study, by what the rows so far took.
+    pub fn progress(&self, ledger: &Ledger) -> StudyProgress {
+        let rows = self.study.rows_of_cells(ledger.rows());
         let mut estimate = Estimate::default();
-        for (cell, row) in self.ordered(ledger.rows()) {
+        for (cell, row) in &rows {
             estimate.took(cell.point, row.wall_seconds);
         }
-        for cell in waiting {
-            estimate.waits(cell.point);
+        for (point, n_left) in self.left(&rows).into_iter().enumerate() {
+            estimate.wait(point, n_left);
         }
         StudyProgress::new(estimate, self.jobs)
     }
 
-    /// The cells that have no row.
-    pub fn waiting(&self, ledger: &Ledger) -> Vec<(Cell, Heading)> {
-        let cells = self.study.cells.iter();
+    /// The next cells that have no row and are not left out, at most so many.
+    pub fn next(
+        &self,
+        cells: &mut impl Iterator<Item = Cell>,
+        most: usize,
+        ledger: &Ledger,
+    ) -> Vec<(Cell, Heading)> {
         cells
-            .map(|&cell| (cell, self.heading(cell)))
+            .filter(|&cell| !self.is_skipped(cell))
+            .map(|cell| (cell, self.heading(cell)))
             .filter(|(_, heading)| !ledger.has(&heading.cell))
+            .take(most)
             .collect()
     }
 

@@ -1,4 +1,4 @@
-//! A study with everything settled: which histories, which checks, which cells, and which of them each experiment shows.
+//! A study with everything settled: which histories, which checks, how often, and which of them each experiment shows.
 //!
 //! Invariant: two cells never run the same check of the same history with the same seed; experiments share points.
 
@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::error::{Context, Result, bail};
 
 use crate::blame::Page;
+use crate::cell::Runs;
 use crate::recipe::{Expect, Figure, Recipe, StudyTable};
 use crate::rules::Rules;
 use crate::settle::Settler;
@@ -35,15 +36,6 @@ pub struct Override {
     pub figures: Option<Vec<String>>,
 }
 
-/// How often a check is run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Runs {
-    /// On how many histories of a recipe; on none where it is left out.
-    pub seeds: u32,
-    /// How often on each.
-    pub repeats: u32,
-}
-
 /// A study, ready to run.
 #[derive(Clone, Debug)]
 pub struct Study {
@@ -63,9 +55,6 @@ pub struct Study {
     pub sources: Vec<HistorySource>,
     /// The checks.
     pub points: Vec<StudyPoint>,
-    /// The checks times seeds times repeats, in the order in which they run: one repeat after the other, so that a
-    /// stopped study has something of everything.
-    pub cells: Vec<Cell>,
     /// What is shown.
     pub experiments: Vec<SettledExperiment>,
 }
@@ -80,7 +69,7 @@ pub struct HistorySource {
 }
 
 /// Where a history comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HistoryOrigin {
     /// `kingsnake generate` with these words, a file and a seed.
     Generated(Vec<String>),
@@ -108,17 +97,6 @@ pub struct StudyPoint {
     pub refused: Option<String>,
     /// How often it is run, as often as any experiment asks for.
     pub runs: Runs,
-}
-
-/// One run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Which check.
-    pub point: usize,
-    /// The seed of the history.
-    pub seed: u32,
-    /// The seed of the check.
-    pub repeat: u32,
 }
 
 /// An experiment, its axes settled.
@@ -317,7 +295,6 @@ pub fn design(
         }
     }
     let (sources, points) = settler.finish();
-    let cells = cells(&sources, &points)?;
     Ok(Study {
         name: recipe.name.get_ref().clone(),
         title: recipe.title.clone(),
@@ -327,7 +304,6 @@ pub fn design(
         memory: over.memory,
         sources,
         points,
-        cells,
         experiments,
     })
 }
@@ -353,38 +329,6 @@ fn wanted(recipe: &Recipe, over: &Override) -> Result<Vec<bool>> {
     }
     let is_wanted = |name: &String| figures.iter().any(|figure| is_asked(name, figure));
     Ok(names().map(is_wanted).collect())
-}
-
-/// More cells would not be run in a lifetime, and are not held in memory.
-pub(crate) const MOST_CELLS: u64 = 100_000;
-
-fn cells(sources: &[HistorySource], points: &[StudyPoint]) -> Result<Vec<Cell>> {
-    let most = |of: fn(&Runs) -> u32| points.iter().map(|it| of(&it.runs)).max().unwrap_or(0);
-    let (repeats, seeds) = (most(|it| it.repeats), most(|it| it.seeds));
-    let n_runs = u64::from(repeats) * u64::from(seeds);
-    if n_runs > MOST_CELLS || n_runs * points.len() as u64 > 10 * MOST_CELLS {
-        bail!(
-            "{} checks with {seeds} seeds and {repeats} repeats are too many: a study has at most {MOST_CELLS} cells",
-            points.len()
-        );
-    }
-    let mut cells = Vec::new();
-    for repeat in 0..repeats {
-        for seed in 0..seeds {
-            for (at, point) in points.iter().enumerate() {
-                let varies = matches!(sources[point.source].origin, HistoryOrigin::Generated(_));
-                let runs = seed < point.runs.seeds && repeat < point.runs.repeats;
-                if runs && (varies || seed == 0) && point.refused.is_none() {
-                    cells.push(Cell {
-                        point: at,
-                        seed,
-                        repeat,
-                    });
-                }
-            }
-        }
-    }
-    Ok(cells)
 }
 
 /// Those that a benchmark compares: all but the ones that exist to test the others.

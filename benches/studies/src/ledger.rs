@@ -331,7 +331,8 @@ fn identity(study: &Study) -> Result<Value> {
     }))
 }
 
-/// A file's fingerprint, or that of a directory's files together.
+/// A file's fingerprint, or that of a directory's files together; those of links to directories are not among them, and pipes and
+/// devices are an error.
 pub fn content(path: &Path) -> Result<String> {
     let mut hasher = FxHasher::default();
     let mut size = 0;
@@ -341,16 +342,24 @@ pub fn content(path: &Path) -> Result<String> {
 }
 
 fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::Result<()> {
-    if path.is_dir() {
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
         let mut inside: Vec<PathBuf> = fs::read_dir(path)?
             .map(|entry| entry.map(|it| it.path()))
             .collect::<Result<_, _>>()?;
         inside.sort();
-        for path in inside {
+        // Links may lead in a circle.
+        for path in inside
+            .into_iter()
+            .filter(|it| !(it.is_symlink() && it.is_dir()))
+        {
             hasher.write(path.file_name().unwrap_or_default().as_encoded_bytes());
             add_content(&path, hasher, size)?;
         }
         return Ok(());
+    }
+    if !kind.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
     }
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];
@@ -438,5 +447,22 @@ mod tests {
         fs::write(&path, "nonsense\n").unwrap();
         let error = format!("{:#}", read_rows(&path).unwrap_err());
         assert!(error.contains("rows.jsonl:1"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_fingerprint_goes_round_no_circle_and_opens_no_pipe() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let logs = directory.path();
+        fs::write(logs.join("a"), "1").unwrap();
+        let alone = content(logs).unwrap();
+        for name in ["x", "y", "z"] {
+            std::os::unix::fs::symlink(".", logs.join(name)).unwrap();
+        }
+        assert_eq!(content(logs).unwrap(), alone);
+        let pipe = logs.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert!(content(&pipe).is_err());
     }
 }

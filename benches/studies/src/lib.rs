@@ -15,6 +15,7 @@ mod batch;
 mod beside;
 mod blame;
 mod caveats;
+mod cell;
 mod cells;
 #[cfg(target_os = "linux")]
 mod cgroup;

@@ -1,7 +1,10 @@
 //! What a study reports while it runs. This crate prints nothing; the command line does.
 
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
+
+use crate::error::{Context, Result};
 
 /// Something to report.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub enum StudyEvent<'a> {
     End,
     /// Something that the user should know.
     Warning(&'a str),
+    /// Lines of a list, for stdout. Nobody else reads them, so an error of the kind `BrokenPipe` ends the list.
+    Listed(&'a str),
     /// A part of the answer, for stdout; `always` if it is printed even with `--quiet`.
     Text {
         /// The text.
@@ -38,4 +43,44 @@ pub enum StudyEvent<'a> {
 pub trait StudyListener {
     /// Takes note. An error ends the study.
     fn event(&mut self, event: StudyEvent<'_>) -> io::Result<()>;
+}
+
+/// Lines are told when they are so many bytes together.
+const ENOUGH: usize = 1 << 16;
+
+/// A list without end costs no memory, and ends where nobody reads it.
+pub fn list<T: Display>(
+    lines: impl Iterator<Item = T>,
+    listener: &mut dyn StudyListener,
+) -> Result<()> {
+    let mut text = String::new();
+    let mut tell = |text: &mut String| {
+        let told = listener.event(StudyEvent::Listed(text));
+        text.clear();
+        told
+    };
+    let told = (|| {
+        for line in lines {
+            text += &line.to_string();
+            if text.len() > ENOUGH {
+                tell(&mut text)?;
+            }
+        }
+        tell(&mut text)
+    })();
+    match told {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        told => told.context("cannot write to stdout"),
+    }
+}
+
+/// The lines of a JSON array, an element each.
+pub fn array<T: Display>(elements: impl Iterator<Item = T>) -> impl Iterator<Item = String> {
+    let mut before = "[";
+    let elements = elements.map(Some).chain([None]);
+    elements.map(move |element| match element {
+        Some(element) => format!("{}{element}", std::mem::replace(&mut before, ",\n ")),
+        None if before == "[" => "[]\n".to_owned(),
+        None => "]\n".to_owned(),
+    })
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use kingsnake_text::count;
 
-use crate::design::{Cell, Study};
+use crate::cell::Cell;
+use crate::design::Study;
 use crate::row::{Row, RowOutcome};
 
 /// Something that must not happen.
@@ -235,8 +236,8 @@ values = ["cadical/propagator", "search/backtrack"]
     }
 
     fn rows(study: &Study, verdicts: [&str; 2], sessions: [&str; 2]) -> Vec<(Cell, Row)> {
-        let each = study.cells.iter().zip(verdicts.into_iter().zip(sessions));
-        each.map(|(&cell, (verdict, sessions))| {
+        let each = study.cells().zip(verdicts.into_iter().zip(sessions));
+        each.map(|(cell, (verdict, sessions))| {
             let outcome = if verdict == "unknown" {
                 "time"
             } else {
@@ -289,7 +290,8 @@ values = ["cadical/propagator", "search/backtrack"]
         );
         let over = Override::default();
         let study = design(&recipe, page, &Anything, "".as_ref(), &over).unwrap();
-        assert_eq!(study.cells.len(), 2);
+        let cells: Vec<Cell> = study.cells().collect();
+        assert_eq!(cells.len(), 2);
         let row = |device: &str, open: u64| {
             let row = serde_json::json!({
                 "cell": "", "history": "w", "check": [], "seed": 0, "repeat": 0,
@@ -300,10 +302,7 @@ values = ["cadical/propagator", "search/backtrack"]
             serde_json::from_value::<Row>(row).unwrap()
         };
         let found = |gpu| {
-            let rows = [
-                (study.cells[0], row("cpu", 7)),
-                (study.cells[1], row("gpu", gpu)),
-            ];
+            let rows = [(cells[0], row("cpu", 7)), (cells[1], row("gpu", gpu))];
             problems(&study, &rows)
         };
         assert_eq!(found(7), []);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use crate::cell::Cell;
 use crate::conduct::tell;
-use crate::design::Cell;
 use crate::error::Result;
 use crate::listener::{StudyEvent, StudyListener};
 use crate::row::Row;
@@ -25,6 +25,12 @@ impl StudyProgress {
             estimate,
             jobs,
         }
+    }
+
+    /// How many cells wait.
+    pub fn n_waiting(&self) -> usize {
+        let waiting = self.estimate.waiting.values();
+        waiting.fold(0, |sum, &n| sum.saturating_add(n))
     }
 
     /// A cell has its row.
@@ -49,9 +55,9 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A cell of this point waits.
-    pub fn waits(&mut self, point: usize) {
-        *self.waiting.entry(point).or_default() += 1;
+    /// So many cells of this point wait.
+    pub fn wait(&mut self, point: usize, n_cells: usize) {
+        *self.waiting.entry(point).or_default() += n_cells;
     }
 
     /// A cell of this point took this long, in this run or an earlier one.
@@ -94,8 +100,8 @@ mod tests {
     #[test]
     fn what_is_left_takes_as_long_as_its_like() {
         let mut estimate = Estimate::default();
-        for point in [0, 0, 1, 2] {
-            estimate.waits(point);
+        for (point, n_cells) in [(0, 2), (1, 1), (2, 1)] {
+            estimate.wait(point, n_cells);
         }
         assert!(estimate.left().abs() < 1e-9);
         estimate.ended(0, 2.0);

@@ -93,7 +93,7 @@ pub struct StudyWorkload {
 }
 
 /// The right verdict.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expect {
     /// The level holds.

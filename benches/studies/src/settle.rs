@@ -1,6 +1,6 @@
 //! Multiplies an experiment's workloads and axes out into points, and finds what its figure and claims speak of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 
@@ -8,15 +8,21 @@ use crate::error::{Result, bail};
 use toml::Spanned;
 
 use crate::blame::Page;
+use crate::cell::Runs;
 use crate::design::{
-    AxisLabels, Drawn, HistoryOrigin, HistorySource, Label, MOST_CELLS, Runs, SettledExperiment,
-    StudyPoint, WORKLOAD, listed,
+    AxisLabels, Drawn, HistoryOrigin, HistorySource, Label, SettledExperiment, StudyPoint,
+    WORKLOAD, listed,
 };
 use crate::embedded;
-use crate::recipe::{Axis, Experiment, Figure, FigureKind, Recipe, Skip, StudyWorkload, Words};
+use crate::recipe::{
+    Axis, Expect, Experiment, Figure, FigureKind, Recipe, Skip, StudyWorkload, Words,
+};
 use crate::rules::Rules;
 use crate::switches::{Filler, expect_check, expect_generate, plain};
 use kingsnake_text::grouped;
+
+/// Every point is a place in a figure or a table. A larger page is of no use.
+const MOST_POINTS: u64 = 100_000;
 
 /// Collects histories and points while experiments are settled.
 pub struct Settler<'a> {
@@ -28,6 +34,11 @@ pub struct Settler<'a> {
     backends: Vec<String>,
     sources: Vec<HistorySource>,
     points: Vec<StudyPoint>,
+    /// Where each of them stands.
+    source_places: HashMap<HistoryOrigin, usize>,
+    point_places: HashMap<(usize, Vec<String>, Option<Expect>), usize>,
+    /// The names of sources, and the last number that was added to each.
+    stems: HashMap<String, usize>,
 }
 
 /// What one value of an axis does.
@@ -99,6 +110,9 @@ impl<'a> Settler<'a> {
             backends,
             sources: Vec::new(),
             points: Vec::new(),
+            source_places: HashMap::new(),
+            point_places: HashMap::new(),
+            stems: HashMap::new(),
         }
     }
 
@@ -166,9 +180,9 @@ impl<'a> Settler<'a> {
         let left_out = LeftOut::all(self, &experiment.skips, &axes, is_shortened)?;
         let sizes = choices.iter().map(|of| of.len() as u64);
         let n_points = sizes.fold(workloads.len() as u64, u64::saturating_mul);
-        if n_points > MOST_CELLS {
+        if n_points > MOST_POINTS {
             bail!(
-                "the axes of the experiment {} multiply to {n_points} checks: a study has at most {MOST_CELLS} cells",
+                "the axes of the experiment {} multiply to {n_points} checks: a study shows at most {MOST_POINTS}",
                 experiment.name.get_ref()
             );
         }
@@ -346,19 +360,15 @@ impl<'a> Settler<'a> {
             refused,
             runs,
         };
-        let same = |other: &StudyPoint| {
-            other.source == point.source
-                && other.check == point.check
-                && other.expect == point.expect
-        };
-        if let Some(known) = self.points.iter().position(same) {
-            let asked = &mut self.points[known].runs;
-            asked.seeds = asked.seeds.max(runs.seeds);
-            asked.repeats = asked.repeats.max(runs.repeats);
-            return Ok(known);
-        }
-        self.points.push(point);
-        Ok(self.points.len() - 1)
+        let question = (source, point.check.clone(), point.expect);
+        let place = *self.point_places.entry(question).or_insert_with(|| {
+            self.points.push(point);
+            self.points.len() - 1
+        });
+        let asked = &mut self.points[place].runs;
+        asked.seeds = asked.seeds.max(runs.seeds);
+        asked.repeats = asked.repeats.max(runs.repeats);
+        Ok(place)
     }
 
     fn source(&mut self, workload: &StudyWorkload, filler: &Filler<'_>) -> Result<usize> {
@@ -394,19 +404,21 @@ impl<'a> Settler<'a> {
                 return Err(self.page.blame(workload.name.span(), words));
             }
         };
-        if let Some(known) = self.sources.iter().position(|it| it.origin == origin) {
+        if let Some(&known) = self.source_places.get(&origin) {
             return Ok(known);
         }
         let stem = slug(workload.name.get_ref());
-        let taken = |name: &str| self.sources.iter().any(|it| it.name == name);
         let mut name = stem.clone();
-        let mut number = 1;
-        while taken(&name) {
-            number += 1;
+        while self.stems.contains_key(&name) {
+            let number = self.stems.entry(stem.clone()).or_insert(1);
+            *number += 1;
             name = format!("{stem}-{number}");
         }
+        self.stems.insert(name.clone(), 1);
+        let place = self.sources.len();
+        self.source_places.insert(origin.clone(), place);
         self.sources.push(HistorySource { name, origin });
-        Ok(self.sources.len() - 1)
+        Ok(place)
     }
 
     pub(crate) fn axis(&self, name: &Spanned<String>, axes: &[AxisLabels]) -> Result<usize> {

@@ -1,5 +1,7 @@
 //! From what was asked to a study that runs.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -198,7 +200,7 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
             names.join(", ")
         );
     }
-    let text = std::fs::read_to_string(name).with_context(|| format!("cannot read {word}"))?;
+    let text = text_of(name).with_context(|| format!("cannot read {word}"))?;
     let page = Page {
         name: &word,
         text: &text,
@@ -213,6 +215,20 @@ pub fn ablate(asked: &Ablation, mut caller: Caller<'_>) -> Result<u8> {
         asked.words(),
         &mut caller,
     )
+}
+
+/// A study is written by hand; a longer file is something else.
+const LONGEST: u64 = 16 << 20;
+
+fn text_of(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let mut file = File::open(path)?.take(LONGEST + 1);
+    file.read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        let problem = format!("it holds more than {LONGEST} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, problem));
+    }
+    Ok(text)
 }
 
 /// Runs the benchmark of back ends, on its own set or on these histories.

@@ -4,7 +4,8 @@
 
 use kingsnake_context::rng::Rng;
 
-use crate::design::{Cell, Study};
+use crate::cell::Cell;
+use crate::design::Study;
 use crate::recipe::Measure;
 use crate::row::{Row, RowOutcome};
 

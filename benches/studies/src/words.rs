@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::caveats::{caption, caveats};
+use crate::cell::Cell;
 use crate::claims::{apart, judge};
-use crate::design::{Cell, Study};
+use crate::design::Study;
 use crate::problems::StudyProblem;
 use crate::recipe::{FigureKind, Measure};
 use crate::report::{matrix, tables};
@@ -106,12 +107,12 @@ pub fn ending(
             let _ = writeln!(out, "  {}", printable(command));
         }
     }
-    if rows.len() + left_out.iter().sum::<usize>() < study.cells.len() {
+    if rows.len() + left_out.iter().sum::<usize>() < study.n_cells() {
         let _ = writeln!(
             out,
             "stopped: {} of {} done; the same command goes on",
             rows.len(),
-            count(study.cells.len(), "cell")
+            count(study.n_cells(), "cell")
         );
     }
     let _ = writeln!(out, "{}", printable(&page.display().to_string()));

@@ -21,7 +21,7 @@ use crate::args::{CollectArgs, Typed};
 use crate::collecting::steps;
 use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, say};
 use crate::watch::within::{CollectWatch, needs_fences};
-use crate::{collecting, interrupt, processor};
+use crate::{collecting, interrupt, output, processor};
 
 /// More findings than this are only counted.
 const MOST_FINDINGS: usize = 5;
@@ -561,13 +561,8 @@ fn test_adapter(
     level: &PromisedLevel,
     voice: Voice,
 ) -> Result<u8> {
-    let directory =
-        std::env::temp_dir().join(format!("kingsnake-self-test-{}", std::process::id()));
-    std::fs::create_dir_all(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    let tested = test_in(&directory, args, adapter, level, voice);
-    let _ = std::fs::remove_dir_all(&directory);
-    tested
+    let directory = output::scratch()?;
+    test_in(directory.path(), args, adapter, level, voice)
 }
 
 fn test_in(

@@ -10,7 +10,7 @@ use kingsnake_solver::model::History;
 use crate::args::{ConvertArgs, DropArg};
 use crate::input::{files, load};
 use crate::limits::is_stdio;
-use crate::output::{Output, expect_apart, expect_parent, fill};
+use crate::output::{Output, expect_apart, expect_parent, fill, scratch};
 use crate::voice::{Voice, count, printable, say};
 
 /// Converts, and says what was written.
@@ -63,15 +63,12 @@ pub fn to_stdout(history: &History, format: Format, voice: Voice) -> Result<u8> 
     if format == Format::Cobra {
         bail!("Cobra's logs are a directory and cannot be written to stdout");
     }
-    let name = format!("kingsnake-convert-{}", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    let written = kingsnake_datasets::write(history, format, &path);
-    let bytes = std::fs::read(&path);
-    let _ = std::fs::remove_file(&path);
-    for note in written? {
+    let directory = scratch()?;
+    let path = directory.path().join("history");
+    for note in kingsnake_datasets::write(history, format, &path)? {
         voice.warn(&note);
     }
-    let bytes = bytes.context("cannot read what was written")?;
+    let bytes = std::fs::read(&path).context("cannot read what was written")?;
     fill(Path::new("-"), |out| out.write_all(&bytes)).context("cannot write to stdout")?;
     Ok(0)
 }

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use kingsnake_datasets::bounded::read_text;
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;
+use crate::input::MOST_TEXT;
 use crate::many::ManyRow;
 use crate::voice::{Voice, count, lasting, printable, say};
 
@@ -68,7 +69,7 @@ pub type Checks = BTreeMap<String, CheckRuns>;
 pub fn read(path: &Path) -> Result<Checks> {
     let rows = path.join("rows.jsonl");
     let file = if path.is_dir() { rows.as_path() } else { path };
-    let text = fs::read_to_string(file).with_context(|| {
+    let text = read_text(file, MOST_TEXT).with_context(|| {
         format!(
             "cannot read {}; a run is the --out of a study, of `check` or of `hunt`, or a document of --json",
             file.display()

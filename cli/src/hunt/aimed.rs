@@ -65,7 +65,7 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
     }
     match batch(&hunt, &options, &stop, &mut StudyBar::new(voice))? {
         BatchEnded::Status(status) => Ok(status),
-        BatchEnded::Rows(rows) => hunt.report(&rows, voice),
+        BatchEnded::Rows { rows, n_left } => hunt.report(&rows, n_left, voice),
     }
 }
 
@@ -92,12 +92,7 @@ impl AimedHunt<'_> {
         rows
     }
 
-    fn round(&self, name: &str) -> Option<&Round<'_>> {
-        let at = self.items.iter().position(|it| it.name == name)?;
-        self.rounds.get(at)
-    }
-
-    fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
+    fn report(&self, rows: &[Value], n_left: usize, voice: Voice) -> Result<u8> {
         let ran: Vec<Value> = rows
             .iter()
             .filter(|it| it["skipped"].is_null())
@@ -108,12 +103,7 @@ impl AimedHunt<'_> {
         if !voice.quiet {
             say(&found).context("cannot write to stdout")?;
         }
-        super::ending(
-            rows,
-            self.items.len(),
-            &self.args.out.join("report.html"),
-            voice,
-        )
+        super::ending(rows, n_left, &self.args.out.join("report.html"), voice)
     }
 
     /// A line for each place: in which round the level was violated, after how many transactions.
@@ -161,17 +151,24 @@ impl AimedHunt<'_> {
 }
 
 impl Batch for AimedHunt<'_> {
-    fn items(&self) -> &[Item] {
-        &self.items
+    fn n_cells(&self) -> usize {
+        self.items.len()
+    }
+
+    fn cell(&self, at: usize) -> Item {
+        self.items[at].clone()
+    }
+
+    fn place(&self, row: &Value) -> Option<usize> {
+        self.items.iter().position(|it| row["cell"] == it.name)
     }
 
     fn clear(&self) {
         super::cell::remove_attempts(&self.args.out);
     }
 
-    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
-        let round = self.round(&item.name);
-        let round = round.ok_or_else(|| "internal error: no such round".to_owned())?;
+    fn run(&self, at: usize, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let round = &self.rounds[at];
         let rows = self.rows();
         let variation = round.variation(&self.aim, &rows);
         let cell = round.cell(&self.aim, &variation);
@@ -196,8 +193,8 @@ impl Batch for AimedHunt<'_> {
         Ok(Some(row))
     }
 
-    fn lost(&self, item: &Item, reason: &str) -> Value {
-        json!({"cell": item.name, "error": reason})
+    fn lost(&self, at: usize, reason: &str) -> Value {
+        json!({"cell": self.items[at].name, "error": reason})
     }
 
     fn words(&self, row: &Value) -> String {

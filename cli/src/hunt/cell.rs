@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use kingsnake_collect::{LOADS, Script, adapter, is_held, redacted};
+use anyhow::{Context, Result};
+use kingsnake_collect::{is_held, redacted};
 use kingsnake_studies::{Item, command, is_passing, short_name};
 use serde_json::{Value, json};
 
@@ -17,8 +17,6 @@ use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
 use crate::voice::count;
 
-/// More cells would not be run in a lifetime, and are not held in memory.
-const MOST_CELLS: u64 = 100_000;
 /// How long a hunt waits for the collectors of one that was killed.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A folder's name has at most so many letters of its cell's.
@@ -49,68 +47,6 @@ pub struct AimedRound<'a> {
     pub(super) sessions: u16,
     /// Microseconds between two operations.
     pub(super) think: u32,
-}
-
-/// Every cell, in the order of the file.
-pub fn cells(recipe: &HuntRecipe) -> Result<Vec<HuntCell<'_>>> {
-    let mut cells = Vec::new();
-    for database in &recipe.database {
-        let adapter = adapter(&database.name)?;
-        let typed = database.isolation.iter().map(String::as_str);
-        let mut levels: Vec<&str> = typed.collect();
-        if levels.is_empty() {
-            levels = adapter.levels.iter().map(|level| level.name).collect();
-        }
-        for isolation in levels {
-            let promise = adapter.level(isolation)?.level;
-            let scripts = database.script.iter().map(|it| (it, true));
-            let loads = database
-                .workload
-                .iter()
-                .map(|it| (it, false))
-                .chain(scripts);
-            for (workload, is_script) in loads {
-                let script = if is_script {
-                    Some(Script::open(workload)?.breaks.unwrap_or_default())
-                } else {
-                    None
-                };
-                let has_ops = !is_script
-                    && LOADS
-                        .iter()
-                        .any(|load| load.name == workload && load.ops > 0);
-                let lengths = if has_ops && !database.ops.is_empty() {
-                    database.ops.iter().copied().map(Some).collect()
-                } else {
-                    vec![None]
-                };
-                for ops in lengths {
-                    for fault in &database.fault {
-                        if recipe.seeds > MOST_CELLS - cells.len() as u64 {
-                            bail!(
-                                "seeds = {}: a hunt has at most {MOST_CELLS} cells",
-                                recipe.seeds
-                            );
-                        }
-                        let seeds =
-                            recipe.first_seed..recipe.first_seed.saturating_add(recipe.seeds);
-                        cells.extend(seeds.map(|seed| HuntCell {
-                            database,
-                            isolation,
-                            workload,
-                            script: script.clone(),
-                            ops,
-                            fault,
-                            seed,
-                            promise,
-                            round: None,
-                        }));
-                    }
-                }
-            }
-        }
-    }
-    Ok(cells)
 }
 
 impl HuntCell<'_> {
@@ -464,19 +400,11 @@ fn check(
         }
     }
     let told = read(&place.join(&json))?;
-    // The weak levels say the same in fewer fields.
-    let either = |long: &Value, short: &Value| {
-        if long.is_null() {
-            short.clone()
-        } else {
-            long.clone()
-        }
-    };
     Ok(Some(json!({
         "verdict": told["verdict"],
-        "anomaly": either(&told["anomaly"]["name"], &told["anomaly"]),
-        "headline": either(&told["story"]["headline"], &told["story"][0]),
-        "seconds": either(&told["stats"]["seconds"], &told["seconds"]),
+        "anomaly": told["anomaly"]["name"],
+        "headline": told["story"]["headline"],
+        "seconds": told["stats"]["seconds"],
         "story": story,
     })))
 }

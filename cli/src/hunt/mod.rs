@@ -6,6 +6,7 @@
 mod aim;
 mod aimed;
 pub mod cell;
+pub mod cells;
 mod close;
 mod finding;
 mod page;
@@ -25,7 +26,7 @@ use crate::interrupt;
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
-use cell::HuntCell;
+use cells::HuntCells;
 use recipe::HuntRecipe;
 
 /// What a cell may take besides what its recipe allows: a server to start, histories to merge.
@@ -40,11 +41,9 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     if let Some(level) = &args.aim {
         return aimed::hunt(args, &recipe, level, voice);
     }
-    let cells = cell::cells(&recipe)?;
     let hunt = Hunt {
-        items: cells.iter().map(|it| it.item(&recipe, &args.out)).collect(),
+        cells: HuntCells::of(&recipe)?,
         recipe: &recipe,
-        cells,
         directory: &args.out,
         memory: args.memory,
         shrinks: args.shrink,
@@ -58,14 +57,13 @@ pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     )?;
     match ended {
         BatchEnded::Status(status) => Ok(status),
-        BatchEnded::Rows(rows) => hunt.report(&rows, voice),
+        BatchEnded::Rows { rows, n_left } => hunt.report(&rows, n_left, voice),
     }
 }
 
 struct Hunt<'a> {
     recipe: &'a HuntRecipe,
-    cells: Vec<HuntCell<'a>>,
-    items: Vec<Item>,
+    cells: HuntCells<'a>,
     directory: &'a Path,
     memory: Option<u64>,
     /// Whether each finding is shrunk.
@@ -97,15 +95,10 @@ fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
 }
 
 impl Hunt<'_> {
-    fn place(&self, row: &Value) -> usize {
-        let found = self.items.iter().position(|it| row["cell"] == it.name);
-        found.map_or(0, |at| at + 1)
-    }
-
-    fn report(&self, rows: &[Value], voice: Voice) -> Result<u8> {
+    fn report(&self, rows: &[Value], n_left: usize, voice: Voice) -> Result<u8> {
         write_report(self.directory, &self.recipe.name, rows, "")?;
         let report = self.directory.join("report.html");
-        ending(rows, self.cells.len(), &report, voice)
+        ending(rows, n_left, &report, voice)
     }
 }
 
@@ -124,29 +117,31 @@ fn write_report(directory: &Path, name: &str, rows: &[Value], before: &str) -> R
 }
 
 impl Batch for Hunt<'_> {
-    fn items(&self) -> &[Item] {
-        &self.items
+    fn n_cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn cell(&self, at: usize) -> Item {
+        self.cells.get(at).item(self.recipe, self.directory)
+    }
+
+    fn place(&self, row: &Value) -> Option<usize> {
+        self.cells.place(row)
     }
 
     fn clear(&self) {
         cell::remove_attempts(self.directory);
     }
 
-    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
-        let cell = self.cells.iter().find(|it| it.name() == item.name);
-        let cell = cell.ok_or_else(|| "internal error: no such cell".to_owned())?;
-        cell.run(
-            self.recipe,
-            self.directory,
-            (self.memory, self.shrinks),
-            stop,
-        )
-        .map_err(|error| format!("{error:#}"))
+    fn run(&self, at: usize, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let cell = self.cells.get(at);
+        let limits = (self.memory, self.shrinks);
+        cell.run(self.recipe, self.directory, limits, stop)
+            .map_err(|error| format!("{error:#}"))
     }
 
-    fn lost(&self, item: &Item, reason: &str) -> Value {
-        let cell = self.cells.iter().find(|it| it.name() == item.name);
-        let mut row = cell.map_or_else(|| json!({}), |it| it.heading(self.recipe));
+    fn lost(&self, at: usize, reason: &str) -> Value {
+        let mut row = self.cells.get(at).heading(self.recipe);
         row["error"] = reason.into();
         row
     }
@@ -154,21 +149,22 @@ impl Batch for Hunt<'_> {
     fn words(&self, row: &Value) -> String {
         format!(
             "{}/{} {}: {}",
-            self.place(row),
-            self.items.len(),
+            self.cells.place(row).map_or(0, |at| at + 1),
+            self.cells.len(),
             row["cell"].as_str().unwrap_or(""),
             page::outcome(row)
         )
     }
 }
 
-fn ending(rows: &[Value], n_cells: usize, report: &Path, voice: Voice) -> Result<u8> {
+fn ending(rows: &[Value], n_left: usize, report: &Path, voice: Voice) -> Result<u8> {
     let broken = rows.iter().filter(|row| page::is_broken(row)).count();
     let failed = rows.iter().filter(|row| !row["error"].is_null()).count();
     if !voice.quiet {
         let words = format!(
-            "{} of {n_cells} done, {broken} broke a promise, {failed} failed; {}\n",
+            "{} of {} done, {broken} broke a promise, {failed} failed; {}\n",
             count(rows.len(), "cell"),
+            rows.len() + n_left,
             report.display()
         );
         say(&words).context("cannot write to stdout")?;
@@ -177,7 +173,7 @@ fn ending(rows: &[Value], n_cells: usize, report: &Path, voice: Voice) -> Result
         1
     } else if failed > 0 {
         2
-    } else if rows.len() < n_cells {
+    } else if n_left > 0 {
         3
     } else {
         0

@@ -12,6 +12,8 @@ use crate::args::Typed;
 
 /// Stands for every script that comes with the program.
 const CLASSIC: &str = "classic";
+/// Each is compared with the others.
+const MOST_DATABASES: usize = 1_000;
 
 /// A hunt.
 #[derive(Debug, Deserialize)]
@@ -121,8 +123,13 @@ pub fn read(path: &Path) -> Result<HuntRecipe> {
         .with_context(|| format!("cannot read {}", path.display()))?;
     let mut recipe: HuntRecipe =
         toml::from_str(&text).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
-    if recipe.database.is_empty() {
-        bail!("{}: there is no [[database]]", path.display());
+    match recipe.database.len() {
+        0 => bail!("{}: there is no [[database]]", path.display()),
+        1..=MOST_DATABASES => {}
+        n => bail!(
+            "{}: {n} [[database]], at most {MOST_DATABASES}",
+            path.display()
+        ),
     }
     for database in &mut recipe.database {
         if let Some(at) = database.script.iter().position(|it| it == CLASSIC) {

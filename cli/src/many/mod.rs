@@ -9,10 +9,11 @@ mod page;
 mod row;
 mod services;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -126,9 +127,9 @@ pub fn run(args: &CheckManyArgs, found: Scan, matches: &ArgMatches, voice: Voice
     let options = many.options(args, json.is_some());
     match batch(&many, &options, &stop, &mut lines)? {
         BatchEnded::Status(status) => Ok(status),
-        BatchEnded::Rows(rows) => {
+        BatchEnded::Rows { rows, .. } => {
             let rows: Vec<ManyRow<'_>> = rows.iter().map(ManyRow).collect();
-            let status = row::worst(&rows, many.items.len());
+            let status = row::worst(&rows, many.n_cells());
             limits::standing(status, deliver(args, &many, &rows, n_others, voice))
         }
     }
@@ -186,9 +187,12 @@ fn words_of(matches: &ArgMatches) -> Vec<String> {
 }
 
 struct Many {
-    items: Vec<Item>,
-    /// Why items must not be read, by their places.
-    problems: BTreeMap<usize, String>,
+    histories: Vec<ScannedHistory>,
+    /// What each history holds, in short, when it was asked for. Nothing where there is no directory: nothing is resumed then,
+    /// and a file that cannot be read is a cell that fails.
+    contents: Vec<OnceLock<String>>,
+    /// Where each history stands, by its path in words.
+    places: HashMap<String, usize>,
     words: Vec<String>,
     directory: Option<PathBuf>,
     has_pages: bool,
@@ -201,24 +205,8 @@ impl Many {
     fn new(args: &CheckManyArgs, histories: Vec<ScannedHistory>, words: Vec<String>) -> Many {
         let check = &args.check;
         let jobs = usize::from(args.many.cells.jobs);
-        let (mut items, mut problems) = (Vec::new(), BTreeMap::new());
-        for ScannedHistory { path, problem } in histories {
-            let name = spelt(&path);
-            // Where there is no directory nothing is resumed, and a file that cannot be read is a cell that fails.
-            let content = match &args.many.out {
-                Some(_) => fingerprint(&path).unwrap_or_default(),
-                None => String::new(),
-            };
-            let mut argv = vec!["check".to_owned(), name.clone()];
-            argv.extend(words.iter().cloned());
-            items.push(Item {
-                key: format!("{name} {content}"),
-                name,
-                argv,
-                history: path,
-            });
-            problems.extend(problem.map(|words| (items.len() - 1, words)));
-        }
+        let names = histories.iter().map(|it| spelt(&it.path));
+        let places = names.enumerate().map(|(at, name)| (name, at)).collect();
         let mut share = Vec::new();
         let threads = threads_each(jobs).filter(|_| check.limits.threads.is_none());
         share.extend(threads.map(|n| format!("--threads={n}")));
@@ -226,8 +214,9 @@ impl Many {
         let free = memory_each(jobs).filter(|_| jobs > 1 && bounds.memory_limit.is_none());
         share.extend(free.map(|size| format!("--memory-limit={size}")));
         Many {
-            items,
-            problems,
+            contents: histories.iter().map(|_| OnceLock::new()).collect(),
+            histories,
+            places,
             words,
             directory: args.many.out.clone(),
             // A page that was asked for by name is the only one.
@@ -312,16 +301,36 @@ fn takes_report(level: Option<LevelArg>) -> bool {
 }
 
 impl Batch for Many {
-    fn items(&self) -> &[Item] {
-        &self.items
+    fn n_cells(&self) -> usize {
+        self.histories.len()
     }
 
-    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>, String> {
-        let problem = self
-            .problems
-            .iter()
-            .find(|it| self.items[*it.0].key == item.key);
-        if let Some((_, words)) = problem {
+    fn cell(&self, at: usize) -> Item {
+        let path = &self.histories[at].path;
+        let name = spelt(path);
+        let content = self.contents[at].get_or_init(|| match &self.directory {
+            Some(_) => fingerprint(path).unwrap_or_default(),
+            None => String::new(),
+        });
+        let mut argv = vec!["check".to_owned(), name.clone()];
+        argv.extend(self.words.iter().cloned());
+        Item {
+            key: format!("{name} {content}"),
+            name,
+            argv,
+            history: path.clone(),
+        }
+    }
+
+    fn place(&self, row: &Value) -> Option<usize> {
+        let &at = self.places.get(row["cell"].as_str()?)?;
+        // A row of what the file held before is of no cell.
+        (row["id"] == self.cell(at).id()).then_some(at)
+    }
+
+    fn run(&self, at: usize, stop: &AtomicBool) -> Result<Option<Value>, String> {
+        let item = &self.cell(at);
+        if let Some(words) = &self.histories[at].problem {
             return Ok(Some(row::lost(item, words)));
         }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -356,8 +365,8 @@ impl Batch for Many {
         Ok(Some(row))
     }
 
-    fn lost(&self, item: &Item, reason: &str) -> Value {
-        row::lost(item, reason)
+    fn lost(&self, at: usize, reason: &str) -> Value {
+        row::lost(&self.cell(at), reason)
     }
 
     fn words(&self, row: &Value) -> String {
@@ -417,7 +426,7 @@ fn deliver(
     }
     let writes_stdout = json.is_some_and(is_stdio) || args.many.writes_stdout();
     if !voice.quiet && !writes_stdout {
-        let mut words = row::summary(rows, many.items.len());
+        let mut words = row::summary(rows, many.n_cells());
         if n_others > 0 {
             words = format!(
                 "{}; {} left out\n",

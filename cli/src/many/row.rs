@@ -96,8 +96,7 @@ impl ManyRow<'_> {
 
     /// The level that was checked.
     pub fn level(&self) -> String {
-        let level = &self.document()["level"];
-        let name = level["name"].as_str().or(level.as_str());
+        let name = self.document()["level"]["name"].as_str();
         name.unwrap_or("check").to_owned()
     }
 
@@ -105,9 +104,9 @@ impl ManyRow<'_> {
     pub fn anomaly(&self) -> Option<String> {
         let document = self.document();
         let anomaly = &document["anomaly"];
-        let named = anomaly["name"].as_str().or(anomaly.as_str());
+        // Of every level together there are several.
         let first = document["anomaly_types"][0].as_str();
-        let name = named.or(first)?;
+        let name = anomaly["name"].as_str().or(first)?;
         Some(match anomaly["adya"].as_str() {
             Some(adya) => format!("{name} ({adya})"),
             None => name.to_owned(),
@@ -117,14 +116,10 @@ impl ManyRow<'_> {
     /// Why it is not satisfied, in one line.
     pub fn why(&self) -> String {
         let document = self.document();
-        let reason = &document["reason"];
         let found = [
             document["error"]["message"].as_str(),
             document["story"]["headline"].as_str(),
-            document["story"].as_str(),
-            reason["words"].as_str(),
-            reason.as_str(),
-            document["why"].as_str(),
+            document["reason"]["words"].as_str(),
         ];
         let found = found.into_iter().flatten().next().map(str::to_owned);
         let found = found.or_else(|| self.anomaly()).unwrap_or_default();
@@ -159,10 +154,9 @@ impl ManyRow<'_> {
 
     /// The argument, a line each.
     pub fn story(&self) -> Vec<String> {
-        let story = &self.document()["story"];
-        let lines = story["lines"].as_array().or(story.as_array());
+        let lines = self.document()["story"]["lines"].as_array();
         let text = |line: &Value| {
-            let text = line["text"].as_str().or(line.as_str())?;
+            let text = line["text"].as_str()?;
             let depth = line["depth"].as_u64().unwrap_or(0) as usize;
             Some(format!("{}{text}", "  ".repeat(depth)))
         };

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::engine::WatchViolation;
 use super::feed::Feed;
 use super::input::LogInput;
+use crate::output::scratch;
 
 /// What the check said.
 pub struct Confirmed {
@@ -63,24 +64,13 @@ pub fn confirm(
         }
     };
     let directory = scratch()?;
-    let prefix = directory.join("prefix.jsonl");
-    let checked =
-        write_prefix(&prefix, &files, pending, request.unknown_limit, feed).and_then(|()| {
-            match violation {
-                WatchViolation::Stamps(claim) => judge_stamps(&prefix, claim, feed),
-                WatchViolation::Check => check(request, &prefix, &directory),
-            }
-        });
-    let _ = std::fs::remove_dir_all(&directory);
-    checked
-}
-
-fn scratch() -> Result<PathBuf> {
-    let name = format!("kingsnake-watch-{}", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(&directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    Ok(directory)
+    let prefix = directory.path().join("prefix.jsonl");
+    write_prefix(&prefix, &files, pending, request.unknown_limit, feed).and_then(|()| {
+        match violation {
+            WatchViolation::Stamps(claim) => judge_stamps(&prefix, claim, feed),
+            WatchViolation::Check => check(request, &prefix, directory.path()),
+        }
+    })
 }
 
 fn check(request: &CheckRequest<'_>, prefix: &Path, directory: &Path) -> Result<Confirmed> {

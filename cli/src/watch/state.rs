@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::Engine;
 use super::feed::Feed;
 use super::input::LogFile;
+use crate::input::MOST_TEXT;
 
 /// What is stored.
 #[derive(Serialize, Deserialize)]
@@ -51,7 +52,7 @@ impl WatchSnapshot {
 
     /// Reads it, if it is there.
     pub fn read(path: &Path, options: &str) -> Result<Option<WatchSnapshot>> {
-        let bytes = match std::fs::read(path) {
+        let bytes = match kingsnake_datasets::bounded::read_bytes(path, MOST_TEXT) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {

@@ -424,19 +424,31 @@ fn finish_line(
 
 /// `{"session":name,"time":nanoseconds,"ts":timestamp}`, all optional.
 fn read_promise(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
+    each_field(cursor, "session, time and ts", |cursor, name| {
+        match name {
+            "session" => cursor.json_skip()?,
+            "time" | "ts" => drop(cursor.json_int()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })
+}
+
+/// Reads an object whose fields have these names; `read` takes the value of a field, or tells that it does not know the name.
+fn each_field<'a>(
+    cursor: &mut Cursor<'a>,
+    names: &'static str,
+    mut read: impl FnMut(&mut Cursor<'a>, &str) -> Result<bool, ReadError>,
+) -> Result<(), ReadError> {
     cursor.expect(b'{')?;
     let mut first = true;
     while cursor.json_more(&mut first, b'}')? {
         let name_at = cursor.at;
         let name = cursor.json_text()?;
         cursor.json_punct(b':')?;
-        match &*name {
-            "session" => cursor.json_skip()?,
-            "time" | "ts" => drop(cursor.json_int()?),
-            other => {
-                cursor.at = name_at;
-                return Err(unknown_field(cursor, other, "session, time and ts"));
-            }
+        if !read(cursor, &name)? {
+            cursor.at = name_at;
+            return Err(unknown_field(cursor, &name, names));
         }
     }
     Ok(())
@@ -445,25 +457,15 @@ fn read_promise(cursor: &mut Cursor<'_>) -> Result<(), ReadError> {
 /// `{"time":nanoseconds,"what":text}`.
 fn read_event(cursor: &mut Cursor<'_>, builder: &mut HistoryBuilder) -> Result<(), ReadError> {
     let start = cursor.at;
-    cursor.expect(b'{')?;
     let (mut time, mut what) = (None, None);
-    let mut first = true;
-    while cursor.json_more(&mut first, b'}')? {
-        let name_at = cursor.at;
-        let name = cursor.json_text()?;
-        cursor.json_punct(b':')?;
-        match &*name {
+    each_field(cursor, "time and what", |cursor, name| {
+        match name {
             "time" => time = Some(cursor.json_int()?),
-            "what" => {
-                let text = cursor.json_text()?;
-                what = Some(builder.text(&text));
-            }
-            other => {
-                cursor.at = name_at;
-                return Err(unknown_field(cursor, other, "time and what"));
-            }
+            "what" => what = Some(builder.text(&cursor.json_text()?)),
+            _ => return Ok(false),
         }
-    }
+        Ok(true)
+    })?;
     let (Some(time), Some(what)) = (time, what) else {
         cursor.at = start;
         return Err(cursor.fail(InputProblem::Syntax {

@@ -11,6 +11,8 @@ use kingsnake_history::model::{
     Column, Extreme, Function, History, KeyId, Predicate, Token, ValueId,
 };
 
+use rustc_hash::FxHashMap;
+
 use crate::interval::{intervals, necessary};
 use crate::versions::{NOBODY, Versions};
 
@@ -37,7 +39,7 @@ pub(crate) struct Conditions<'a> {
     /// Whether a column has texts, which are not in its array.
     has_texts: Vec<bool>,
     /// The versions of each table by each column's number, sorted when they are first asked for.
-    index: Vec<OnceLock<Vec<(i64, u32)>>>,
+    index: FxHashMap<(u32, usize), OnceLock<Numbers>>,
     queries: Vec<Asked>,
 }
 
@@ -98,6 +100,9 @@ pub(crate) struct Around {
     pub(crate) after: Option<usize>,
 }
 
+/// The numbers of a column and the places of their versions, sorted.
+type Numbers = Vec<(i64, u32)>;
+
 /// How the rows of a predicate are found.
 pub(crate) enum Way {
     /// All rows of the table, with changes that are known.
@@ -139,7 +144,7 @@ impl<'a> Conditions<'a> {
             table_of,
             columns: vec![Vec::new(); n_columns],
             has_texts: vec![false; n_columns],
-            index: vec![OnceLock::new(); n_columns * history.tables().len()],
+            index: FxHashMap::default(),
             queries: Vec::new(),
         };
         conditions.ask();
@@ -158,7 +163,12 @@ impl<'a> Conditions<'a> {
         let mut n_uses = vec![0_usize; self.history.queries().len()];
         for (_, predicate) in self.history.all_predicates() {
             match predicate.act.extreme() {
-                Some(extreme) => self.load(self.column(extreme.column)),
+                Some(extreme) => {
+                    let column = self.column(extreme.column);
+                    let table = self.history.queries()[predicate.query as usize].table;
+                    self.index.entry((table, column)).or_default();
+                    self.load(column);
+                }
                 None => n_uses[predicate.query as usize] += 1,
             }
         }
@@ -173,6 +183,7 @@ impl<'a> Conditions<'a> {
                 })
                 .collect();
             for it in &bounds {
+                self.index.entry((query.table, it.column)).or_default();
                 self.load(it.column);
             }
             let n_bounds = bounds.len();
@@ -234,8 +245,7 @@ impl<'a> Conditions<'a> {
 
     /// The versions of a table by a column's number.
     fn index(&self, table: u32, column: usize) -> &[(i64, u32)] {
-        let at = table as usize * self.columns.len() + column;
-        self.index[at].get_or_init(|| {
+        self.index[&(table, column)].get_or_init(|| {
             let keys = self.tables[table as usize].keys.iter();
             let places = keys.flat_map(|&key| self.versions.of_key(key));
             let cells = places.map(|place| (self.columns[column][place], place as u32));

@@ -116,6 +116,16 @@ impl LedgerRows {
         self.by_id.get(id)
     }
 
+    /// Every row.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        self.by_id.values()
+    }
+
+    /// The short names of the cells that have rows.
+    pub fn ids(&self) -> BTreeSet<String> {
+        self.by_id.keys().cloned().collect()
+    }
+
     /// Writes a row; a second row of a cell is ignored.
     pub fn add(&mut self, mut row: Value) -> Result<()> {
         let Some(id) = id(&row) else {

@@ -5,7 +5,7 @@
 
 mod ledger;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -14,9 +14,10 @@ use std::time::Duration;
 use kingsnake_text::count;
 use serde_json::{Value, json};
 
+use crate::cells::found;
 use crate::conduct::tell;
 use crate::error::{Result, bail};
-use crate::listener::{StudyEvent, StudyListener};
+use crate::listener::{StudyEvent, StudyListener, array, list};
 use crate::rowfiles;
 use crate::slurm::{self, End, Needs, News, Waiting};
 use crate::start::Mode;
@@ -44,15 +45,19 @@ impl Item {
 
 /// What a batch does with its cells.
 pub trait Batch: Sync {
-    /// The cells, in the order in which they are shown.
-    fn items(&self) -> &[Item];
+    /// How many cells there are.
+    fn n_cells(&self) -> usize;
+    /// A cell by its number, which is its place among those that are told. It is made when it is asked for.
+    fn cell(&self, at: usize) -> Item;
+    /// The number of a row's cell; `None` for a row that is of no cell here.
+    fn place(&self, row: &Value) -> Option<usize>;
     /// Removes what killed cells left. Called by the process that holds the directory, before the first cell runs here and after the
     /// last one has come back from elsewhere.
     fn clear(&self) {}
     /// Runs one to its row, a JSON object; `None` if it was stopped, so that it has to run again.
-    fn run(&self, item: &Item, stop: &AtomicBool) -> std::result::Result<Option<Value>, String>;
+    fn run(&self, at: usize, stop: &AtomicBool) -> std::result::Result<Option<Value>, String>;
     /// The row of a cell that never came back.
-    fn lost(&self, item: &Item, reason: &str) -> Value;
+    fn lost(&self, at: usize, reason: &str) -> Value;
     /// A row in one line.
     fn words(&self, row: &Value) -> String;
 }
@@ -89,8 +94,13 @@ pub struct BatchOptions {
 pub enum BatchEnded {
     /// With an exit status: what was asked for were no rows.
     Status(u8),
-    /// With the rows that are there, in the order of the cells; fewer than cells where it was stopped.
-    Rows(Vec<Value>),
+    /// With the rows that are there, in the order of the cells, and how many cells have none because it was stopped.
+    Rows {
+        /// The rows.
+        rows: Vec<Value>,
+        /// The cells without one.
+        n_left: usize,
+    },
 }
 
 /// Runs the batch, or what of it was asked for.
@@ -116,10 +126,10 @@ pub fn batch(
     if let Some(words) = rows.again().words() {
         tell(listener, StudyEvent::Warning(&words))?;
     }
-    let waiting: Vec<&Item> = runner.waiting(&rows);
     match &options.mode {
         Mode::Prepare => {
-            let text = &format!("prepared: {} to run\n", count(waiting.len(), "cell"));
+            let n_left = batch.n_cells() - runner.in_order(&rows).len();
+            let text = &format!("prepared: {} to run\n", count(n_left, "cell"));
             let always = false;
             tell(listener, StudyEvent::Text { text, always })?;
             return Ok(BatchEnded::Status(0));
@@ -127,11 +137,12 @@ pub fn batch(
         Mode::Slurm(cluster) => runner.run_on_slurm(cluster, &mut rows, stop, listener)?,
         _ => {
             batch.clear();
-            runner.run_here(waiting, &mut rows, stop, listener)?;
+            runner.run_here(&mut rows, stop, listener)?;
         }
     }
-    let in_order = batch.items().iter().filter_map(|item| rows.get(&item.id()));
-    Ok(BatchEnded::Rows(in_order.cloned().collect()))
+    let rows = runner.in_order(&rows);
+    let n_left = batch.n_cells() - rows.len();
+    Ok(BatchEnded::Rows { rows, n_left })
 }
 
 struct Runner<'a> {
@@ -147,35 +158,39 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn waiting(&self, rows: &LedgerRows) -> Vec<&'a Item> {
-        let items = self.batch.items().iter();
-        items
-            .filter(|item| rows.get(&item.id()).is_none())
-            .collect()
+    /// Every cell, by its number.
+    fn cells(&self) -> impl Iterator<Item = (usize, Item)> + use<'a> {
+        let batch = self.batch;
+        (0..batch.n_cells()).map(move |at| (at, batch.cell(at)))
+    }
+
+    /// The rows of these cells, in their order.
+    fn in_order(&self, rows: &LedgerRows) -> Vec<Value> {
+        let placed = rows
+            .all()
+            .filter_map(|row| Some((self.batch.place(row)?, row)));
+        let placed: BTreeMap<usize, &Value> = placed.collect();
+        placed.into_values().cloned().collect()
     }
 
     fn list(&self, json: bool, listener: &mut dyn StudyListener) -> Result<u8> {
-        let text = if json {
-            let directory = self.directory()?;
-            let done = ledger::done_in(directory)?;
-            let line = |item: &Item| {
-                let id = item.id();
-                let row = rowfiles::place(directory, &id).display().to_string();
-                let argv = std::iter::once("kingsnake").chain(item.argv.iter().map(String::as_str));
-                json!({
-                    "id": id, "cell": item.name, "argv": argv.collect::<Vec<_>>(),
-                    "history": item.history.display().to_string(), "row": row, "done": done.contains(&id),
-                })
-                .to_string()
-            };
-            let lines: Vec<String> = self.batch.items().iter().map(line).collect();
-            format!("[{}]\n", lines.join(",\n "))
-        } else {
-            let names = self.batch.items().iter().map(|item| item.name.as_str());
-            names.flat_map(|name| [name, "\n"]).collect()
+        let cells = self.cells().map(|it| it.1);
+        if !json {
+            list(cells.map(|item| item.name + "\n"), listener)?;
+            return Ok(0);
+        }
+        let directory = self.directory()?;
+        let done = ledger::done_in(directory)?;
+        let line = |item: Item| {
+            let id = item.id();
+            let row = rowfiles::place(directory, &id).display().to_string();
+            let argv = std::iter::once("kingsnake").chain(item.argv.iter().map(String::as_str));
+            json!({
+                "id": id, "cell": item.name, "argv": argv.collect::<Vec<_>>(),
+                "history": item.history.display().to_string(), "row": row, "done": done.contains(&id),
+            })
         };
-        let text = &text;
-        tell(listener, StudyEvent::Text { text, always: true })?;
+        list(array(cells.map(line)), listener)?;
         Ok(0)
     }
 
@@ -187,21 +202,14 @@ impl<'a> Runner<'a> {
         listener: &mut dyn StudyListener,
     ) -> Result<u8> {
         let directory = self.directory()?;
-        let items = self.batch.items();
-        let mut wanted = Vec::new();
-        for id in ids {
-            let Some(found) = items.iter().find(|item| item.id() == *id) else {
-                bail!("there is no cell {id:?}; --list --json shows those that there are");
-            };
-            wanted.push(found);
-        }
+        let wanted = found(ids, self.cells().map(|it| (it.1.id(), it)))?;
         ledger::expect_prepared(directory, &self.options.identity)?;
         let done = ledger::done_in(directory)?;
-        for item in wanted {
+        for (at, item) in wanted {
             if done.contains(&item.id()) {
                 continue;
             }
-            let Some(mut row) = self.run(item, stop)? else {
+            let Some(mut row) = self.run(at, &item, stop)? else {
                 return Ok(3);
             };
             if let Some(attempt @ 1..) = row["attempt"].as_u64() {
@@ -215,8 +223,8 @@ impl<'a> Runner<'a> {
     }
 
     /// One cell to its row, which says which cell it is of and where it ran.
-    fn run(&self, item: &Item, stop: &AtomicBool) -> Result<Option<Value>> {
-        match self.batch.run(item, stop) {
+    fn run(&self, at: usize, item: &Item, stop: &AtomicBool) -> Result<Option<Value>> {
+        match self.batch.run(at, stop) {
             Ok(Some(row)) if !stop.load(Ordering::Relaxed) => Ok(Some(ledger::headed(row, item))),
             Ok(_) => Ok(None),
             Err(why) => bail!("{}: {why}", item.name),
@@ -232,26 +240,24 @@ impl<'a> Runner<'a> {
     /// Several at a time; told in the order of the cells.
     fn run_here(
         &self,
-        waiting: Vec<&'a Item>,
         rows: &mut LedgerRows,
         stop: &AtomicBool,
         listener: &mut dyn StudyListener,
     ) -> Result<()> {
-        let n_cells = waiting.len();
-        let queue: Mutex<VecDeque<(usize, &Item)>> =
-            Mutex::new(waiting.into_iter().enumerate().collect());
+        let done = rows.ids();
+        let waiting = self.cells().filter(|(_, item)| !done.contains(&item.id()));
+        let queue = Mutex::new(waiting.enumerate());
         std::thread::scope(|scope| {
             let (finished, results) = mpsc::channel();
-            for _ in 0..self.options.jobs.clamp(1, n_cells.max(1)) {
+            for _ in 0..self.options.jobs.clamp(1, self.batch.n_cells().max(1)) {
                 let (finished, queue) = (finished.clone(), &queue);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
-                        let next = queue
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .pop_front();
-                        let Some((at, item)) = next else { return };
-                        if finished.send((at, self.run(item, stop))).is_err() {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some((turn, (at, item))) = next else {
+                            return;
+                        };
+                        if finished.send((turn, self.run(at, &item, stop))).is_err() {
                             return;
                         }
                     }
@@ -260,11 +266,11 @@ impl<'a> Runner<'a> {
             drop(finished);
             let mut untold: BTreeMap<usize, Value> = BTreeMap::new();
             let mut next = 0;
-            for (at, ended) in results {
+            for (turn, ended) in results {
                 let told = ended.and_then(|row| {
                     let Some(row) = row else { return Ok(()) };
                     rows.add(row.clone())?;
-                    untold.insert(at, row);
+                    untold.insert(turn, row);
                     while let Some(row) = untold.remove(&next) {
                         self.tell_row(&row, listener)?;
                         next += 1;
@@ -300,37 +306,46 @@ impl<'a> Runner<'a> {
             processors: self.options.processors,
             command: command.collect(),
         };
-        let waiting = self.waiting(rows);
-        tell(listener, StudyEvent::Begin(waiting.len()))?;
-        let cells = waiting.iter().map(|item| Waiting {
-            id: item.id(),
-            cell: item.id(),
-        });
-        let mut hear = |rows: &LedgerRows, news: News| match news {
-            News::Doing(words) => tell(listener, StudyEvent::Doing(&words)),
-            News::Warning(words) => tell(listener, StudyEvent::Warning(&words)),
-            News::Row(id) => match rows.get(&id) {
-                Some(row) => self.tell_row(row, listener),
-                None => Ok(()),
-            },
-        };
-        let cells = cells.collect();
-        let end = slurm::drive(directory, cluster, &needs, cells, rows, stop, &mut hear)?;
-        match end {
-            End::Left(job) if job.is_empty() => {}
-            End::Left(job) => {
-                let words = slurm::goes_on(&job);
-                tell(listener, StudyEvent::Warning(&words))?;
+        let n_left = self.batch.n_cells() - self.in_order(rows).len();
+        tell(listener, StudyEvent::Begin(n_left))?;
+        let mut cells = self.cells();
+        loop {
+            let waiting = cells.by_ref().filter(|it| rows.get(&it.1.id()).is_none());
+            let waiting: Vec<(usize, Item)> = waiting.take(slurm::MOST_CELLS).collect();
+            if waiting.is_empty() {
+                break;
             }
-            End::Done(failed) => {
-                for (cell, reason) in failed {
-                    if let Some(item) = waiting.iter().find(|item| item.id() == cell.id) {
-                        let row = ledger::headed(self.batch.lost(item, &reason), item);
-                        rows.add(row.clone())?;
-                        self.tell_row(&row, listener)?;
+            let ids = waiting.iter().map(|(_, item)| Waiting {
+                id: item.id(),
+                cell: item.id(),
+            });
+            let mut hear = |rows: &LedgerRows, news: News| match news {
+                News::Doing(words) => tell(listener, StudyEvent::Doing(&words)),
+                News::Warning(words) => tell(listener, StudyEvent::Warning(&words)),
+                News::Row(id) => match rows.get(&id) {
+                    Some(row) => self.tell_row(row, listener),
+                    None => Ok(()),
+                },
+            };
+            let ids = ids.collect();
+            match slurm::drive(directory, cluster, &needs, ids, rows, stop, &mut hear)? {
+                End::Left(job) => {
+                    if !job.is_empty() {
+                        let words = slurm::goes_on(&job);
+                        tell(listener, StudyEvent::Warning(&words))?;
                     }
+                    break;
                 }
-                self.batch.clear();
+                End::Done(failed) => {
+                    for (cell, reason) in failed {
+                        if let Some((at, item)) = waiting.iter().find(|it| it.1.id() == cell.id) {
+                            let row = ledger::headed(self.batch.lost(*at, &reason), item);
+                            rows.add(row.clone())?;
+                            self.tell_row(&row, listener)?;
+                        }
+                    }
+                    self.batch.clear();
+                }
             }
         }
         tell(listener, StudyEvent::End)

@@ -14,7 +14,8 @@ use crate::error::Result;
 use serde_json::{Value, json};
 
 use crate::caveats::{caption, caveats};
-use crate::design::{Cell, SettledExperiment, Study};
+use crate::cell::Cell;
+use crate::design::{SettledExperiment, Study};
 use crate::figure::files::FigureFiles;
 use crate::ledger::put_whole;
 use crate::problems::StudyProblem;
@@ -109,7 +110,7 @@ fn section(
 fn mood(study: &Study, problems: &[StudyProblem], n_done: usize) -> &'static str {
     if !problems.is_empty() {
         "violated"
-    } else if n_done < study.cells.len() {
+    } else if n_done < study.n_cells() {
         "unknown"
     } else {
         "satisfied"
@@ -122,10 +123,10 @@ fn head(
     problems: &[StudyProblem],
     n_left_out: usize,
 ) -> Markup {
-    let cells = count(study.cells.len(), "cell");
+    let cells = count(study.n_cells(), "cell");
     let is_failed = |it: &&(Cell, Row)| it.1.outcome == RowOutcome::Failed;
     let n_failed = rows.iter().filter(is_failed).count();
-    let done = if rows.len() + n_left_out < study.cells.len() {
+    let done = if rows.len() + n_left_out < study.n_cells() {
         format!("? {} of {cells} done", rows.len())
     } else if n_failed > 0 {
         format!("✗ {n_failed} of {cells} failed")

@@ -1,6 +1,7 @@
 //! What was run on what, so that it can be run again.
 
-use crate::design::{Cell, HistoryOrigin, Study};
+use crate::cell::Cell;
+use crate::design::{HistoryOrigin, Study};
 use crate::machine;
 use crate::row::Row;
 use kingsnake_text::{count, lasting, sized};
@@ -27,7 +28,7 @@ pub fn section(study: &Study, rows: &[(Cell, Row)]) -> Markup {
         ),
         (
             "cells",
-            format!("{} done of {}", rows.len(), study.cells.len()),
+            format!("{} done of {}", rows.len(), study.n_cells()),
         ),
     ];
     if let Some(name) = machine::processor() {

@@ -22,6 +22,8 @@ use submissions::{Submission, Submissions};
 const MOST_SUBMISSIONS: usize = 3;
 /// As many tasks at most, unless the number of cells a task is given: a task costs the scheduler about 0.3 s.
 const MOST_TASKS: usize = 200;
+/// Cells that are submitted together at most; the others follow when these have their rows.
+pub const MOST_CELLS: usize = 100_000;
 /// How often the queue is asked.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long a row may take to become visible after its job has ended: file systems on a network keep old listings.

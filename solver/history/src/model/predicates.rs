@@ -415,6 +415,9 @@ impl Stamps {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowTables {
     pub(super) tables: Vec<Table>,
+    /// Where tables and their columns stand, by their names.
+    pub(super) table_ids: FxHashMap<Token, u32>,
+    pub(super) column_ids: FxHashMap<(u32, Token), u32>,
     /// Where the cells of a version's row begin; `u32::MAX` where it has none. Shorter than the values where the rest have none.
     pub(super) row_start: Vec<u32>,
     pub(super) cells: Vec<Token>,
@@ -434,13 +437,18 @@ impl RowTables {
         match (&self.tables[..], key) {
             ([], _) | (_, Token::Nil) => None,
             ([_], _) => Some(0),
-            (tables, Token::Text(symbol)) => {
+            (_, Token::Text(symbol)) => {
                 let (name, _) = symbols.text(symbol).split_once('/')?;
-                let is = |table: &Table| matches!(table.name, Token::Text(it) if symbols.text(it) == name);
-                tables.iter().position(is).map(|at| at as u32)
+                self.find_table(symbols, name)
             }
             (_, Token::Int(_)) => None,
         }
+    }
+
+    /// The table of this name.
+    pub(super) fn find_table(&self, symbols: &Symbols, name: &str) -> Option<u32> {
+        let name = Token::Text(symbols.find(name)?);
+        self.table_ids.get(&name).copied()
     }
 
     /// Makes room for one more transaction, which has no stamps.

@@ -129,29 +129,29 @@ impl HistoryBuilder {
             return Err(BuildError::TableName { name: text });
         }
         let rows = &mut self.history.rows;
-        if rows.tables.iter().any(|table| table.name == name) {
+        let table = rows.tables.len() as u32;
+        if rows.table_ids.contains_key(&name) {
             return Err(BuildError::DuplicateTable { name: text });
         }
         for (at, &column) in columns.iter().enumerate() {
             let column_text = self.history.symbols.show(column);
             let is_built_in = BUILT_IN.iter().any(|it| it.0 == column_text);
-            if is_built_in || columns[..at].contains(&column) {
+            let before = rows.column_ids.insert((table, column), at as u32);
+            if is_built_in || before.is_some() {
                 return Err(BuildError::DuplicateColumn {
                     table: text,
                     column: column_text,
                 });
             }
         }
-        self.history.rows.tables.push(Table { name, columns });
+        rows.table_ids.insert(name, table);
+        rows.tables.push(Table { name, columns });
         Ok(())
     }
 
     /// The table of this name, by its place.
     pub fn find_table(&self, name: &str) -> Option<u32> {
-        let symbols = &self.history.symbols;
-        let is = |table: &Table| matches!(table.name, Token::Text(it) if symbols.text(it) == name);
-        let found = self.history.rows.tables.iter().position(is);
-        found.map(|at| at as u32)
+        self.history.rows.find_table(&self.history.symbols, name)
     }
 
     /// The names of all tables, for error messages.
@@ -167,9 +167,12 @@ impl HistoryBuilder {
             return Some(built_in.1);
         }
         let symbol = self.history.symbols.find(name)?;
-        let columns = &self.history.rows.tables[table as usize].columns;
-        let found = columns.iter().position(|&it| it == Token::Text(symbol));
-        found.map(|at| Column::Cell(at as u32))
+        let found = self
+            .history
+            .rows
+            .column_ids
+            .get(&(table, Token::Text(symbol)));
+        found.map(|&at| Column::Cell(at))
     }
 
     /// The names of a table's columns, for error messages.
