@@ -288,7 +288,8 @@ mod tests {
     #[test]
     fn the_page_of_switches_has_the_profiles_of_the_table() {
         let names = PROFILES.map(|it| format!("`{}`", it.name())).join(" | ");
-        let mut table = format!("| | {names} |\n| --- | --- | --- | --- |\n");
+        let rule = " --- |".repeat(PROFILES.len() + 1);
+        let mut table = format!("| | {names} |\n|{rule}\n");
         for it in &SWITCHES {
             let on = it.profiles.map(|on| if on { "on" } else { "off" });
             let _ = writeln!(table, "| `{}` | {} |", it.name, on.join(" | "));

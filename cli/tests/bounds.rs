@@ -78,7 +78,7 @@ fn a_password_is_in_no_row_page_list_or_command_line_of_a_hunt() {
         table(
             "postgres",
             &format!("postgres://u:hunter2@127.0.0.1:{port}/d"),
-            1,
+            5,
         ),
         table("postgres", "postgres://u@127.0.0.1:1/d?password=hunter2", 2),
         table(

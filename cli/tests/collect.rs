@@ -31,7 +31,7 @@ fn sqlite_is_collected_and_checked_in_one_command() {
     for words in [
         "SQLite 3.",
         "committed",
-        "a second",
+        "per second",
         "the versions of 20 keys in order",
         "checked in",
     ] {

@@ -35,7 +35,7 @@ struct Question {
     violated: String,
 }
 
-/// The names of all levels, as the program lists them.
+/// The names of all levels, as the program lists them. Those of papers are these levels with switches.
 fn levels() -> Vec<String> {
     let said = run(&["check", "x", "--level", "no-such-level"]);
     let names = said.stderr.split("possible values: ").nth(1);
@@ -44,7 +44,9 @@ fn levels() -> Vec<String> {
         .unwrap_or_else(|| panic!("{}", said.stderr))
         .split(", ");
     let names = names.map(|it| it.trim().to_owned());
-    names.filter(|it| it != "auto").collect()
+    names
+        .filter(|it| it != "auto" && !it.contains('/'))
+        .collect()
 }
 
 fn questions(scratch: &Scratch) -> Vec<Question> {

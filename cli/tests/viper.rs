@@ -141,3 +141,30 @@ fn the_papers_sizes_are_there_on_request() {
     );
     assert!(said.stderr.contains("a paper's sizes"), "{}", said.stderr);
 }
+
+#[test]
+fn the_levels_of_a_paper_are_asked_by_its_name() {
+    let scratch = Scratch::new();
+    // A session that does not see its own last write.
+    let history = scratch.put(
+        "h.jsonl",
+        "{\"kingsnake\":1,\"initial\":0}\n\
+         {\"id\":1,\"session\":1,\"begin\":1,\"commit\":2,\"ops\":[[\"w\",1,1]]}\n\
+         {\"id\":2,\"session\":1,\"begin\":3,\"commit\":4,\"ops\":[[\"r\",1,0]]}\n",
+    );
+    for (level, status) in [
+        ("viper/si", 0),
+        ("viper/gsi", 0),
+        ("viper/strong-session-si", 1),
+        ("Viper/Strong-SI", 1),
+        ("polysi/si", 1),
+        ("si", 1),
+    ] {
+        expect(status, &["check", &history, "--level", level]);
+    }
+    let switch = ["--session-order", "on"];
+    let args = ["check", &history, "--level", "viper/si"];
+    let said = expect(2, &[&args[..], &switch].concat());
+    assert!(said.stderr.contains("--level si"), "{}", said.stderr);
+    expect(2, &["check", &history, "--level", "viper/ser"]);
+}

@@ -13,37 +13,78 @@ pub struct Definition {
     pub session_order: bool,
     /// What recorded times are, where the level looks at the clock.
     pub times: Times,
+    /// In what it differs from the level of that name here, as documentation.
+    pub about: &'static str,
 }
 
-const fn ordered(name: &'static str, level: Level) -> Definition {
+const fn ordered(name: &'static str, level: Level, about: &'static str) -> Definition {
     Definition {
         name,
         level,
         session_order: true,
         times: Times::Bounds,
+        about,
     }
 }
 
-const fn exact(name: &'static str, level: Level, session_order: bool) -> Definition {
+const fn exact(
+    name: &'static str,
+    level: Level,
+    session_order: bool,
+    about: &'static str,
+) -> Definition {
     Definition {
         name,
         level,
         session_order,
         times: Times::Exact,
+        about,
     }
 }
 
 /// The definitions by name. Viper's levels look at the clock: its strong session SI also keeps commits in the order of time, as its
 /// GSI does, and its SI and GSI know no sessions.
 pub const DEFINITIONS: [Definition; 8] = [
-    ordered("cobra/ser", Level::Ser),
-    ordered("polysi/si", Level::Si),
-    ordered("awdit/rc", Level::Rc),
-    ordered("mixed-sql/rc", Level::RcSo),
-    exact("viper/si", Level::Si, false),
-    exact("viper/gsi", Level::Gsi, false),
-    exact("viper/strong-session-si", Level::Gsi, true),
-    exact("viper/strong-si", Level::StrongSi, true),
+    ordered(
+        "cobra/ser",
+        Level::Ser,
+        "nothing: Cobra's transactions keep the order of their session",
+    ),
+    ordered("polysi/si", Level::Si, "nothing"),
+    ordered(
+        "awdit/rc",
+        Level::Rc,
+        "nothing: a read sees only what earlier reads of its transaction read from",
+    ),
+    ordered(
+        "mixed-sql/rc",
+        Level::RcSo,
+        "session order: what came earlier in the session is seen, too",
+    ),
+    exact(
+        "viper/si",
+        Level::Si,
+        false,
+        "session order: it is Adya's level, which knows no sessions",
+    ),
+    exact(
+        "viper/gsi",
+        Level::Gsi,
+        false,
+        "session order, and times are those of the database",
+    ),
+    exact(
+        "viper/strong-session-si",
+        Level::Gsi,
+        true,
+        "real time: besides sessions it has the edges of GSI between commits, and from a begin to a later commit",
+    ),
+    exact(
+        "viper/strong-si",
+        Level::StrongSi,
+        true,
+        "times are those of the database, whose clock also orders each session",
+    ),
 ];
 
 impl Definition {

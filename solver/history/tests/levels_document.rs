@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use kingsnake_history::definition::{DEFINITIONS, Definition};
 use kingsnake_history::lattice::{ANOMALIES, ANOMALY_ALIASES, MODELS, boundary};
-use kingsnake_history::level::Level;
+use kingsnake_history::level::{Level, Times};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/levels.md");
 
@@ -19,6 +20,23 @@ What `--level` takes, in `check`, `explain`, `verify`, `collect --check`, the li
 drops session order where it is a switch. *Implies* names the weaker levels that every history of this level satisfies,
 each by default, without those that another one of them implies.
 
+";
+
+const DEFINITIONS_OPENING: &str = "
+## Whose definition
+
+Papers use one name for different levels. A level named alone is the one that [Definitions](theory.md) defines.
+`PAPER/LEVEL` asks for the definition of that paper, in every command that takes `--level`; it fixes `--session-order`,
+`--real-time` and `--times`, and leaves `--clock-drift` open. The table is `solver/history/src/definition.rs`.
+
+| asked as | is | differs from the level of that name here in |
+| --- | --- | --- |
+";
+
+const DEFINITIONS_CLOSING: &str = "
+Viper's four levels are a chain: strong SI, strong session SI, GSI, SI. Ours are none, because `strong-session-si` does
+not look at the clock and `gsi` keeps session order. Elle's names are those of the next tables; Emme's levels are `pl-*`
+([recorded versions](white-box.md)).
 ";
 
 const MODELS_OPENING: &str = "
@@ -83,8 +101,27 @@ fn levels() -> String {
     out
 }
 
+fn definitions() -> String {
+    let row = |it: &Definition| {
+        let sessions = if it.session_order { "on" } else { "off" };
+        let times = match it.times {
+            Times::Bounds => "",
+            Times::Exact => " --times exact",
+        };
+        format!(
+            "| `{}` | `{} --session-order {sessions}{times}` | {} |\n",
+            it.name, it.level, it.about
+        )
+    };
+    DEFINITIONS.iter().map(row).collect()
+}
+
 fn document() -> String {
-    let mut out = format!("{OPENING}{}{MODELS_OPENING}", levels());
+    let mut out = format!(
+        "{OPENING}{}{DEFINITIONS_OPENING}{}{DEFINITIONS_CLOSING}{MODELS_OPENING}",
+        levels(),
+        definitions()
+    );
     out.push_str("\n| model | also called | implies directly |\n| --- | --- | --- |\n");
     for model in MODELS {
         let (aliases, implies) = (model.aliases.join(", "), model.implies.join(", "));
