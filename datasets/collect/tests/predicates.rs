@@ -91,7 +91,7 @@ fn sqlite_is_asked_by_conditions() {
     assert!(parsed.history.n_predicates() > 100);
     let refused = CollectCase::new("fjall", "serializable", "where").try_connect(directory.path());
     let words = refused.err().unwrap().to_string();
-    assert!(words.contains("sqlite and postgres are"), "{words}");
+    assert!(words.contains("; ask sqlite, postgres"), "{words}");
 }
 
 /// Whether the certificate that a history carries shows a level.

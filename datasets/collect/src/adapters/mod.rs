@@ -298,9 +298,9 @@ impl Adapter {
             let able = ADAPTERS.iter().filter(|it| it.has_conditions);
             let names: Vec<&str> = able.map(|it| it.name).collect();
             return Err(Failure::Fatal(format!(
-                "{} is not asked by conditions over columns; {} are",
+                "{} is not asked by conditions over columns; ask {}",
                 self.name,
-                names.join(" and ")
+                names.join(", ")
             )));
         }
         if self.nodes == Nodes::One && target.urls.len() > 1 {
