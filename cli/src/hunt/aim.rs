@@ -49,7 +49,7 @@ pub struct Variation {
 
 /// One round: where, and which.
 #[derive(Clone)]
-pub struct Round<'a> {
+pub struct HuntRound<'a> {
     pub database: &'a HuntTarget,
     pub isolation: &'a str,
     pub promise: Option<&'static str>,
@@ -59,7 +59,7 @@ pub struct Round<'a> {
 }
 
 /// Every round of every database and level; the number of rounds is that of seeds.
-pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<Round<'_>>> {
+pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<HuntRound<'_>>> {
     let mut rounds = Vec::new();
     for database in &recipe.database {
         if database.workload.is_empty() {
@@ -76,7 +76,7 @@ pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<Round<'_>>> {
         }
         for isolation in levels {
             let promise = adapter.level(isolation)?.level;
-            rounds.extend((1..=recipe.seeds.min(10_000)).map(|number| Round {
+            rounds.extend((1..=recipe.seeds.min(10_000)).map(|number| HuntRound {
                 database,
                 isolation,
                 promise,
@@ -88,7 +88,7 @@ pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<Round<'_>>> {
     Ok(rounds)
 }
 
-impl Round<'_> {
+impl HuntRound<'_> {
     /// The rounds of the same place have this name, with their numbers.
     fn place(&self, aim: &Aim) -> String {
         let how = if aim.is_blind { "blind" } else { "aimed" };
@@ -107,7 +107,7 @@ impl Round<'_> {
     fn before<'r>(&self, aim: &Aim, rows: &'r [Value]) -> Vec<&'r Value> {
         let names: Vec<String> = (1..self.number)
             .map(|number| {
-                Round {
+                HuntRound {
                     number,
                     ..self.clone()
                 }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// Rounds that came the closer the fewer keys they had.
-    fn played(rounds: &[Round<'_>], aim: &Aim) -> Vec<Value> {
+    fn played(rounds: &[HuntRound<'_>], aim: &Aim) -> Vec<Value> {
         let mut rows: Vec<Value> = Vec::new();
         for round in rounds {
             let varied = round.variation(aim, &rows);

@@ -10,7 +10,7 @@ use clap::Parser;
 use kingsnake_studies::{Batch, BatchEnded, Item, Mode, batch};
 use serde_json::{Value, json};
 
-use super::aim::{self, Aim, Round};
+use super::aim::{self, Aim, HuntRound};
 use super::recipe::HuntRecipe;
 use super::{page, write_report};
 use crate::args::{HuntArgs, Typed};
@@ -32,7 +32,7 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
         is_blind: args.blind,
     };
     let rounds = aim::rounds(recipe)?;
-    let item = |round: &Round<'_>| Item {
+    let item = |round: &HuntRound<'_>| Item {
         name: round.name(&aim),
         key: round.name(&aim),
         argv: vec![
@@ -70,7 +70,7 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
 }
 
 struct AimedHunt<'a> {
-    rounds: Vec<Round<'a>>,
+    rounds: Vec<HuntRound<'a>>,
     items: Vec<Item>,
     recipe: &'a HuntRecipe,
     aim: Aim,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Context, Result, bail};
 use queue::{Alive, Queue};
-use script::Script;
+use script::JobScript;
 use submissions::{Submission, Submissions};
 
 /// How often a cell is submitted before it counts as failed.
@@ -165,7 +165,7 @@ fn submit(
         .map(|cells| cells.iter().map(|it| it.id.clone()).collect())
         .collect();
     let number = all.len() + 1;
-    let script = Script {
+    let script = JobScript {
         place,
         number,
         needs,

@@ -14,7 +14,7 @@ const SLACK: u64 = 256 << 20;
 const GRACE: Duration = Duration::from_secs(40);
 
 /// A script to be written.
-pub struct Script<'a> {
+pub struct JobScript<'a> {
     /// The directory of everything that is Slurm's.
     pub place: &'a Path,
     /// Which submission it is, from one on.
@@ -29,7 +29,7 @@ pub struct Script<'a> {
     pub arguments: &'a [String],
 }
 
-impl Script<'_> {
+impl JobScript<'_> {
     /// Writes the script and the list, and returns the script's place.
     pub fn write(&self, tasks: &[Vec<String>]) -> Result<PathBuf> {
         let place = std::path::absolute(self.place).context("cannot find the directory")?;
@@ -117,7 +117,7 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec(),
         };
-        let script = Script {
+        let script = JobScript {
             place: directory.path(),
             number: 1,
             needs: &needs,
