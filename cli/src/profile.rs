@@ -56,7 +56,11 @@ pub fn techniques(args: &TechniqueArgs) -> Techniques {
                 *field(&mut techniques) = said.unwrap_or(switch.of(profile));
             }
             Kept::Rounds if said == Some(false) => techniques.prune_rounds = Some(0),
-            Kept::Rounds if said == Some(true) && techniques.prune_rounds == Some(0) => {
+            Kept::Rounds
+                if said == Some(true)
+                    && techniques.prune_rounds == Some(0)
+                    && args.prune_rounds.is_none() =>
+            {
                 techniques.prune_rounds = None;
             }
             Kept::Rounds | Kept::Search(_) => {}
