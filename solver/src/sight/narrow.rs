@@ -198,7 +198,7 @@ pub(super) fn graph(
         }
     }
     let check = scene.check;
-    let resolved = scene.base.settled(reads);
+    let resolved = scene.base.taking(reads, Vec::new());
     let (history, shape) = (check.history, check.techniques.shape());
     let polygraph = construct_within(history, resolved, check.spec, shape, &scene.budget)?;
     if check.spec.model == Model::Psi {

@@ -107,7 +107,7 @@ impl ProgramReads {
     }
 
     /// The same without reads of several versions: each is of the version that is given, or left out. The numbers of reads change.
-    pub(super) fn settled(&self, version_of: impl Fn(usize) -> Option<VersionId>) -> Self {
+    pub(super) fn taking(&self, version_of: impl Fn(usize) -> Option<VersionId>) -> Self {
         let mut choices = self.choices.iter().map(|it| it.0 as usize).peekable();
         let mut kept: Kept = (Vec::new(), Vec::new(), Vec::new());
         for (at, &read) in self.reads.iter().enumerate() {
