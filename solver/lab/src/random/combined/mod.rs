@@ -237,7 +237,7 @@ impl Combined {
             tables.fill_with(|| rng.below(PREFIXES.len()));
             tables.sort_unstable();
         }
-        let repeats = (0..n_keys).map(|_| features.contains(&Feature::Repeats) && rng.chance(70));
+        let repeats = (0..n_keys).map(|_| features.contains(&Feature::Repeats) && rng.chance(85));
         let repeats = repeats.collect();
         let there = match rng.below(3) {
             0 => vec![false; n_keys],
