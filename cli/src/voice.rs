@@ -8,7 +8,8 @@ use std::io::{self, IsTerminal, Write};
 
 use kingsnake_text::without_commands;
 pub use kingsnake_text::{
-    Paint, count, grouped, lasting, percent, printable, printable_lines, short, sized,
+    LONGEST_MESSAGE, Paint, count, first_of, grouped, lasting, printable, printable_lines, short,
+    sized,
 };
 
 use crate::args::{Color, VoiceArgs};
@@ -61,24 +62,6 @@ impl Voice {
             ));
         }
     }
-}
-
-/// More warnings are only counted.
-const MOST_WARNINGS: usize = 20;
-/// A longer message is shown by its two ends.
-const LONGEST_MESSAGE: usize = 4_000;
-
-/// The first of the warnings, and how many more there are.
-pub fn first_of(warnings: &[String]) -> impl Iterator<Item = String> {
-    let n_more = warnings.len().saturating_sub(MOST_WARNINGS);
-    let more = (n_more > 0).then(|| {
-        format!(
-            "and {} (--json lists them all)",
-            count(n_more, "more warning")
-        )
-    });
-    let told = warnings.iter().take(MOST_WARNINGS);
-    told.map(|words| short(words, LONGEST_MESSAGE)).chain(more)
 }
 
 /// Whether a service reads the output and takes some lines for commands.

@@ -27,7 +27,7 @@ use kingsnake_studies::{
 };
 use serde_json::{Value, json};
 
-use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
+use crate::args::{AnnotationsArg, CheckManyArgs, Typed};
 use crate::interrupt;
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
@@ -141,6 +141,8 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
     let single = [
         ("--certificate", &files.certificate),
         ("--proof", &files.proof),
+        ("--edn", &files.edn),
+        ("--directory", &files.directory),
         ("--dot", &files.dot),
         ("--svg", &files.svg),
         ("--report", &files.report),
@@ -220,7 +222,7 @@ impl Many {
             words,
             directory: args.many.out.clone(),
             // A page that was asked for by name is the only one.
-            has_pages: takes_report(check.level.level) && check.files.report.is_none(),
+            has_pages: check.files.report.is_none(),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
                 memory: None,
@@ -293,11 +295,6 @@ fn spelt(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
     path.to_str()
         .map_or_else(|| bytes.escape_ascii().to_string(), str::to_owned)
-}
-
-/// Whether a check at this level writes a page.
-fn takes_report(level: Option<LevelArg>) -> bool {
-    level.is_none_or(|it| it.one().is_some())
 }
 
 impl Batch for Many {

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use crate::answer::telling::op_words;
 use crate::answer::{base_name, status_word};
 use crate::picture::{short, since};
-use crate::voice::count;
+use kingsnake_text::count;
 
 /// More operations than this of one transaction are not spelt out.
 const MOST_OPS: usize = 60;

@@ -1,11 +1,11 @@
 //! What a check took, as JSON.
 
+use kingsnake_solver::check::CheckStats;
 use kingsnake_solver::decide::DecideStats;
 use kingsnake_solver::prune::{DeviceStats, PruneStats, RoundStats};
 use serde::Serialize;
 
-use crate::answer::Answer;
-use crate::{memory, processor};
+use crate::answer::Cost;
 
 /// See docs/json.md.
 #[derive(Debug, Serialize)]
@@ -98,18 +98,18 @@ pub struct SolverView {
     solve_seconds: f64,
 }
 
-pub(super) fn stats(answer: &Answer) -> StatsView {
-    let stats = &answer.stats;
-    let used = |phase| answer.processor.iter().find(|(name, _)| *name == phase);
-    let phases = answer.phases.iter().map(|&(name, time)| PhaseView {
+/// What a check took.
+pub fn stats(stats: &CheckStats, cost: &Cost) -> StatsView {
+    let used = |phase| cost.processor.iter().find(|(name, _)| *name == phase);
+    let phases = cost.phases.iter().map(|&(name, time)| PhaseView {
         name,
         seconds: time.as_secs_f64(),
         cpu_seconds: used(name).map(|(_, seconds)| *seconds),
     });
     StatsView {
-        seconds: answer.time.as_secs_f64(),
-        cpu_seconds: processor::seconds(),
-        peak_memory_bytes: memory::peak(),
+        seconds: cost.time.as_secs_f64(),
+        cpu_seconds: cost.cpu_seconds,
+        peak_memory_bytes: cost.peak_memory,
         phases: phases.collect(),
         counted_transactions: stats.n_counted,
         unknown_counted: stats.n_unknown_counted,

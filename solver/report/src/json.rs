@@ -1,0 +1,315 @@
+//! The answer as one JSON document. The field names are a promise: docs/json.md describes them, and a test holds them to it.
+
+use std::path::Path;
+
+use kingsnake_datasets::Format;
+use kingsnake_encodings::proof::instance_path;
+use kingsnake_evidence::{LevelView, counterexample_view, level_view};
+use kingsnake_solver::budget::StopReason;
+use kingsnake_solver::model::History;
+use kingsnake_solver::promise::Promise;
+use kingsnake_solver::verdict::Verdict;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::answer::ordered::Ordered;
+use crate::answer::telling::Telling;
+use crate::answer::{Answer, OtherOrder, Run, Source};
+
+mod stats;
+mod txns;
+
+pub use stats::{StatsView, rounds, solver, stats};
+
+use txns::{TxnView, position, txn_view};
+
+/// The document's version. It grows when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 2;
+
+/// The whole document, whatever was asked: a level, all levels or the rule of a workload. What does not apply is null.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    schema: u32,
+    kingsnake: &'static str,
+    verdict: &'static str,
+    exit_status: u8,
+    level: LevelView,
+    /// What was read.
+    pub history: Option<HistoryView>,
+    decider: Option<&'static str>,
+    how: String,
+    /// Why there is no answer.
+    pub reason: Option<ReasonView>,
+    anomaly: Option<AnomalyView>,
+    story: Option<StoryView>,
+    /// Of a satisfied history, where it was asked for.
+    tightness: Option<Value>,
+    counterexample: Option<Value>,
+    /// Every class of anomaly, and what they rule out.
+    #[serde(flatten)]
+    pub all: Map<String, Value>,
+    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    other_order: Option<&'static str>,
+    /// How many transactions had committed when the last of those involved did.
+    position: Option<usize>,
+    transactions: Vec<TxnView>,
+    proof: Option<ProofView>,
+    /// Of all levels: those that hold and that no other level that holds implies.
+    pub strongest: Option<Vec<&'static str>>,
+    /// Of all levels: each.
+    pub levels: Option<Vec<Value>>,
+    /// Of all levels: what is known of every model.
+    pub models: Option<Value>,
+    /// Of a workload: its name.
+    pub workload: Option<&'static str>,
+    /// Of a workload: its rule in words.
+    pub rule: Option<String>,
+    /// Of a workload: what breaks the rule.
+    pub violations: Option<Vec<Value>>,
+    /// Of a workload: what was counted.
+    pub facts: Option<Map<String, Value>>,
+    stats: StatsView,
+    plan: Map<String, Value>,
+    command: Option<String>,
+}
+
+/// See docs/json.md.
+#[derive(Debug, Serialize)]
+pub struct HistoryView {
+    path: String,
+    format: Option<&'static str>,
+    bytes: u64,
+    transactions: Option<usize>,
+    sessions: Option<usize>,
+    operations: usize,
+    predicates: Option<usize>,
+    keys: Option<usize>,
+    has_times: Option<bool>,
+    version_orders: Option<usize>,
+    warnings: Vec<String>,
+}
+
+/// See docs/json.md.
+#[derive(Debug, Serialize)]
+pub struct ReasonView {
+    kind: &'static str,
+    words: String,
+}
+
+#[derive(Debug, Serialize)]
+struct AnomalyView {
+    name: &'static str,
+    adya: Option<&'static str>,
+    about: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct StoryView {
+    headline: String,
+    noticed: String,
+    definition: String,
+    causes: &'static [&'static str],
+    lines: Vec<LineView>,
+    /// What was done to the database meanwhile.
+    meanwhile: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineView {
+    depth: usize,
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct ProofView {
+    path: String,
+    cnf: String,
+    cycles: usize,
+    steps: usize,
+}
+
+/// The fields of all anomalies, where they were not looked for.
+fn no_anomalies() -> Map<String, Value> {
+    let names = [
+        "anomalies",
+        "anomaly_types",
+        "anomalies_complete",
+        "not",
+        "also_not",
+    ];
+    names
+        .map(|name| (name.to_owned(), Value::Null))
+        .into_iter()
+        .collect()
+}
+
+impl Document {
+    /// A document of which only what all have in common is known.
+    pub fn new(
+        (verdict, exit_status): (&'static str, u8),
+        level: LevelView,
+        how: String,
+        stats: StatsView,
+        run: Option<&Run>,
+    ) -> Self {
+        let rows = run.iter().flat_map(|it| &it.rows);
+        let rows = rows.map(|(name, value)| ((*name).to_owned(), value.clone().into()));
+        Document {
+            schema: SCHEMA,
+            kingsnake: env!("CARGO_PKG_VERSION"),
+            verdict,
+            exit_status,
+            level,
+            history: None,
+            decider: None,
+            how,
+            reason: None,
+            anomaly: None,
+            story: None,
+            tightness: None,
+            counterexample: None,
+            all: no_anomalies(),
+            other_order: None,
+            position: None,
+            transactions: Vec::new(),
+            proof: None,
+            strongest: None,
+            levels: None,
+            models: None,
+            workload: None,
+            rule: None,
+            violations: None,
+            facts: None,
+            stats,
+            plan: rows.collect(),
+            command: run.map(|it| it.command.clone()),
+        }
+    }
+
+    /// The text of the document.
+    pub fn text(&self) -> String {
+        let text = serde_json::to_string_pretty(self);
+        text.expect("maps have names, and nothing else fails") + "\n"
+    }
+}
+
+/// The document of an answer.
+pub fn document(answer: &Answer<'_>) -> Document {
+    let name = match answer.promise {
+        Promise::Along(_) => Promise::ALONG,
+        _ => answer.asked.level.name(),
+    };
+    let mut document = Document::new(
+        (answer.word(), answer.status()),
+        level_view(&answer.promise, name),
+        answer.how(),
+        stats(&answer.stats, &answer.cost),
+        answer.run.as_ref(),
+    );
+    document.decider = Some(answer.decider.name());
+    document.tightness = answer.ordered.as_ref().and_then(Ordered::view);
+    document.other_order = answer.other_order.map(OtherOrder::word);
+    document.proof = answer.proof.as_ref().map(|(path, checked)| ProofView {
+        path: path.display().to_string(),
+        cnf: instance_path(path).display().to_string(),
+        cycles: checked.cycles,
+        steps: checked.steps,
+    });
+    if let Verdict::Unknown(reason) = &answer.verdict {
+        document.reason = Some(reason_view(reason));
+    }
+    let Some(history) = answer.history() else {
+        return document;
+    };
+    document.history = Some(history_view(history, &answer.source));
+    if let Verdict::Violated(counterexample) = &answer.verdict {
+        document.counterexample = Some(counterexample_view(history, counterexample));
+    }
+    if let Some(found) = &answer.found {
+        document.all = found.view(history);
+    }
+    if let Some(telling) = &answer.telling {
+        document.anomaly = Some(anomaly_view(telling));
+        document.story = Some(story_view(telling));
+        document.position = position(history, &telling.story.txns);
+        let txns = telling.story.txns.iter();
+        document.transactions = txns.map(|&txn| txn_view(history, txn)).collect();
+    }
+    document
+}
+
+fn anomaly_view(telling: &Telling) -> AnomalyView {
+    AnomalyView {
+        name: telling.name.short,
+        adya: telling.name.adya,
+        about: telling.name.about,
+    }
+}
+
+fn story_view(telling: &Telling) -> StoryView {
+    let story = &telling.story;
+    let lines = story.lines.iter().map(|line| LineView {
+        depth: line.depth,
+        text: line.text.clone(),
+    });
+    StoryView {
+        headline: story.headline.clone(),
+        noticed: story.noticed.clone(),
+        definition: story.definition.clone(),
+        causes: story.causes,
+        lines: lines.collect(),
+        meanwhile: story.meanwhile.clone(),
+    }
+}
+
+/// What was read.
+pub fn history_view(history: &History, source: &Source) -> HistoryView {
+    HistoryView {
+        path: source.path.display().to_string(),
+        format: source.format.map(Format::name),
+        bytes: source.bytes,
+        transactions: Some(history.n_txns()),
+        sessions: Some(history.n_sessions()),
+        operations: history.n_ops(),
+        predicates: Some(history.n_predicates()),
+        keys: Some(history.n_keys()),
+        has_times: Some(history.has_times()),
+        version_orders: Some(history.version_orders().len()),
+        warnings: source.warnings.clone(),
+    }
+}
+
+/// What was read of a log of operations that are no transactions.
+pub fn log_view(path: &Path, format: Format, bytes: u64, n_ops: usize) -> HistoryView {
+    HistoryView {
+        path: path.display().to_string(),
+        format: Some(format.name()),
+        bytes,
+        transactions: None,
+        sessions: None,
+        operations: n_ops,
+        predicates: None,
+        keys: None,
+        has_times: None,
+        version_orders: None,
+        warnings: Vec::new(),
+    }
+}
+
+/// Why there is no answer.
+pub fn reason_view(reason: &StopReason) -> ReasonView {
+    ReasonView {
+        kind: reason_kind(reason),
+        words: reason.to_string(),
+    }
+}
+
+/// One word for why there is no answer.
+pub fn reason_kind(reason: &StopReason) -> &'static str {
+    match reason {
+        StopReason::Time(_) => "time",
+        StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
+        StopReason::Interrupted => "interrupted",
+        StopReason::Backend(_) => "backend",
+    }
+}
