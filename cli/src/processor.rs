@@ -1,6 +1,18 @@
 //! How much processor time the process has used, and each phase of a check.
 
+use std::time::Instant;
+
+use kingsnake_report::Cost;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
+
+use crate::memory;
+
+/// Notes what the process has cost since it began.
+pub fn settle(cost: &mut Cost, start: Instant) {
+    cost.time = start.elapsed();
+    cost.cpu_seconds = seconds();
+    cost.peak_memory = memory::peak();
+}
 
 /// Seconds of all threads together so far; `None` where the system does not tell.
 #[cfg(unix)]

@@ -5,6 +5,8 @@ mod run;
 
 use std::collections::BTreeSet;
 
+use kingsnake_history::lattice;
+use kingsnake_history::level::Level;
 use run::{Scratch, expect, kingsnake, run};
 use serde_json::Value;
 
@@ -264,6 +266,25 @@ fn the_document_has_the_same_fields_at_every_level_whatever_the_answer() {
                 if !document[part].is_null() {
                     assert_eq!(fields(&document[part]), fields(&first[part]), "{args:?}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_name_of_a_level_is_taken_wherever_levels_are_named() {
+    let scratch = Scratch::new();
+    for question in questions(&scratch) {
+        let Ok(level) = question.name.parse::<Level>() else {
+            continue;
+        };
+        for name in level.names() {
+            for name in [name.to_uppercase(), name.replace('-', " ")] {
+                let args = ["check", &question.satisfied, "--quiet", "--level", &name];
+                expect(0, &args);
+                let args = ["check", &question.satisfied, "--quiet", "--expect", &name];
+                let status = run(&args).status;
+                assert_eq!(status == 2, lattice::model(&name).is_none(), "{name}");
             }
         }
     }

@@ -28,9 +28,9 @@ use crate::directory::Head;
 use crate::input::{load, source_of, thinned};
 use crate::page::levels as page;
 use crate::plan::{Plan, clocked, quoted_path};
+use crate::processor;
 use crate::progress::CheckListener;
 use crate::voice::{Voice, count, lasting, printable};
-use crate::{memory, processor};
 
 /// The most time for one level where `--timeout` sets no limit.
 const PER_LEVEL: Duration = Duration::from_secs(60);
@@ -178,7 +178,7 @@ impl LevelSurvey {
         self.traces = traced.into_traces();
         (self.history, self.source) = (Some(history), source);
         self.warnings.clone_from(&warnings);
-        self.end();
+        processor::settle(&mut self.cost, self.start);
         Ok((self, warnings))
     }
 
@@ -186,14 +186,8 @@ impl LevelSurvey {
     pub fn stopped(mut self, reason: StopReason) -> Self {
         self.source.path.clone_from(&self.plan.history);
         self.reason = Some(reason);
-        self.end();
+        processor::settle(&mut self.cost, self.start);
         self
-    }
-
-    fn end(&mut self) {
-        self.cost.time = self.start.elapsed();
-        self.cost.cpu_seconds = processor::seconds();
-        self.cost.peak_memory = memory::peak();
     }
 
     fn rows(&self) -> impl Iterator<Item = (&Asked, Option<&Report>)> {

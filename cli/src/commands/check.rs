@@ -34,7 +34,7 @@ use crate::processor::{Marks, Metered};
 use crate::progress::{CheckListener, Drawing};
 use crate::refused::expect_sensible;
 use crate::voice::Voice;
-use crate::{directory, memory, processor};
+use crate::{directory, processor};
 
 /// What is asked of a history, settled.
 enum Inquiry {
@@ -88,10 +88,9 @@ impl Inquiry {
         match self {
             Inquiry::Level(plan, expected) => {
                 let verdict = Verdict::Unknown(reason);
-                let mut answer = settled(&plan, args, verdict, Decider::None);
+                let mut answer = settled(&plan, args, verdict, Decider::None, start);
                 answer.source.path.clone_from(&plan.history);
                 answer.expected = expected;
-                answer.cost.time = start.elapsed();
                 answer.cost.phases = vec![(Phase::Parse.name(), start.elapsed())];
                 Box::new(answer)
             }
@@ -154,15 +153,20 @@ fn instead(args: &CheckArgs, error: &anyhow::Error, budget: &Budget) -> Option<C
 }
 
 /// An answer of this plan, without a history yet.
-fn settled(plan: &Plan, args: &CheckArgs, verdict: Verdict, decider: Decider) -> Answer<'static> {
+fn settled(
+    plan: &Plan,
+    args: &CheckArgs,
+    verdict: Verdict,
+    decider: Decider,
+    start: Instant,
+) -> Answer<'static> {
     let asked = Asked {
         level: plan.level,
         spec: plan.spec,
     };
     let mut answer = Answer::new(asked, plan.promise.clone(), verdict, decider);
     answer.run = args.tells_run().then(|| plan.run());
-    answer.cost.cpu_seconds = processor::seconds();
-    answer.cost.peak_memory = memory::peak();
+    processor::settle(&mut answer.cost, start);
     answer
 }
 
@@ -310,14 +314,13 @@ fn answer(
     } else {
         None
     };
-    let mut answer = settled(&plan, args, report.verdict, report.decider);
+    let mut answer = settled(&plan, args, report.verdict, report.decider, start);
     let (history, source) = source_of(parsed, &plan.history);
     answer.cost.spend(Phase::Parse.name(), read);
     for &(name, time) in &report.stats.phases {
         answer.cost.spend(name, time);
     }
     answer.cost.processor = marks.spent();
-    answer.cost.time = start.elapsed();
     answer.history = Some(Cow::Owned(history));
     (answer.source, answer.stats) = (source, report.stats);
     (answer.traces, answer.found) = (traces, found);

@@ -24,7 +24,7 @@ use crate::args::CheckArgs;
 use crate::input::{load, options, stopped_or_wrong};
 use crate::plan::Plan;
 use crate::voice::{Voice, count, lasting, printable};
-use crate::{memory, plot, processor};
+use crate::{plot, processor};
 
 /// More violations than this are counted, not told.
 const TOLD: usize = 10;
@@ -77,21 +77,15 @@ impl RuleAnswer {
         let report = check(self.workload, &log, &self.asked, budget);
         self.report = Some(report.context("the workload has no rule")??);
         (self.log, self.view) = (log, Some((format, bytes)));
-        self.end();
+        processor::settle(&mut self.cost, self.start);
         Ok(self)
     }
 
     /// The same where the limits ended before there was an answer.
     pub fn stopped(mut self, reason: StopReason) -> Self {
         self.reason = Some(reason);
-        self.end();
+        processor::settle(&mut self.cost, self.start);
         self
-    }
-
-    fn end(&mut self) {
-        self.cost.time = self.start.elapsed();
-        self.cost.cpu_seconds = processor::seconds();
-        self.cost.peak_memory = memory::peak();
     }
 
     fn verdict(&self) -> RuleVerdict {

@@ -81,16 +81,19 @@ fn no_transactions(history: &History, _: Format) -> Option<String> {
         .then(|| "there is no transaction, so every level holds; was anything recorded?".to_owned())
 }
 
-/// Where nothing is read, only a given order or a stated rule can be broken.
+/// Where nothing is read, only an order that was given or recorded can be broken, by timestamps or by the clock.
 fn no_reads(history: &History, _: Format) -> Option<String> {
     let is_read = |op: Op| !op.is_write();
     let is_judged = ops(history).any(is_read) || history.n_predicates() > 0;
     if history.n_txns() == 0 || is_judged {
         return None;
     }
-    let is_ordered = !history.version_orders().is_empty() || !history.given_edges().is_empty();
+    let is_ordered = !history.version_orders().is_empty()
+        || !history.given_edges().is_empty()
+        || history.has_times()
+        || history.txns().any(|txn| !history.stamps(txn).is_empty());
     let words = if is_ordered {
-        "nothing is read, so only the given orders are checked"
+        "nothing is read, so only the recorded orders and times are checked"
     } else {
         "nothing is read, so every level holds"
     };
