@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use kingsnake_datasets::{Format, open_log};
 use kingsnake_evidence::LevelView;
 use kingsnake_history::operations::Operation;
-use kingsnake_report::json::{Document, HistoryView, log_view, reason_view, stats};
+use kingsnake_report::json::{Document, log_view, reason_view, stats};
 use kingsnake_report::{Cost, Run};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::CheckStats;
@@ -17,7 +17,7 @@ use kingsnake_workloads::{
     JepsenWorkload, RuleOptions, RuleReport, RuleVerdict, bank, check, recognise,
 };
 use maud::{PreEscaped, html};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::{Reported, base_name};
 use crate::args::CheckArgs;
@@ -141,7 +141,7 @@ impl RuleAnswer {
         run
     }
 
-    fn history(&self) -> Option<HistoryView> {
+    fn history(&self) -> Option<Value> {
         let (format, bytes) = self.view?;
         let path = &self.plan.history;
         Some(log_view(path, format, bytes, self.log.len()))

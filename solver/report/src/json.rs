@@ -10,7 +10,7 @@ use kingsnake_solver::model::History;
 use kingsnake_solver::promise::Promise;
 use kingsnake_solver::verdict::Verdict;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::answer::ordered::Ordered;
 use crate::answer::telling::Telling;
@@ -19,9 +19,9 @@ use crate::answer::{Answer, OtherOrder, Run, Source};
 mod stats;
 mod txns;
 
-pub use stats::{StatsView, rounds, solver, stats};
+pub use stats::{rounds, solver, stats};
 
-use txns::{TxnView, position, txn_view};
+use txns::{position, txn_view};
 
 /// The document's version. It grows when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 2;
@@ -35,13 +35,13 @@ pub struct Document {
     exit_status: u8,
     level: LevelView,
     /// What was read.
-    pub history: Option<HistoryView>,
+    pub history: Option<Value>,
     decider: Option<&'static str>,
     how: String,
     /// Why there is no answer.
-    pub reason: Option<ReasonView>,
-    anomaly: Option<AnomalyView>,
-    story: Option<StoryView>,
+    pub reason: Option<Value>,
+    anomaly: Option<Value>,
+    story: Option<Value>,
     /// Of a satisfied history, where it was asked for.
     tightness: Option<Value>,
     counterexample: Option<Value>,
@@ -52,8 +52,8 @@ pub struct Document {
     other_order: Option<&'static str>,
     /// How many transactions had committed when the last of those involved did.
     position: Option<usize>,
-    transactions: Vec<TxnView>,
-    proof: Option<ProofView>,
+    transactions: Vec<Value>,
+    proof: Option<Value>,
     /// Of all levels: those that hold and that no other level that holds implies.
     pub strongest: Option<Vec<&'static str>>,
     /// Of all levels: each.
@@ -68,64 +68,9 @@ pub struct Document {
     pub violations: Option<Vec<Value>>,
     /// Of a workload: what was counted.
     pub facts: Option<Map<String, Value>>,
-    stats: StatsView,
+    stats: Value,
     plan: Map<String, Value>,
     command: Option<String>,
-}
-
-/// See docs/json.md.
-#[derive(Debug, Serialize)]
-pub struct HistoryView {
-    path: String,
-    format: Option<&'static str>,
-    bytes: u64,
-    transactions: Option<usize>,
-    sessions: Option<usize>,
-    operations: usize,
-    predicates: Option<usize>,
-    keys: Option<usize>,
-    has_times: Option<bool>,
-    version_orders: Option<usize>,
-    warnings: Vec<String>,
-}
-
-/// See docs/json.md.
-#[derive(Debug, Serialize)]
-pub struct ReasonView {
-    kind: &'static str,
-    words: String,
-}
-
-#[derive(Debug, Serialize)]
-struct AnomalyView {
-    name: &'static str,
-    adya: Option<&'static str>,
-    about: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct StoryView {
-    headline: String,
-    noticed: String,
-    definition: String,
-    causes: &'static [&'static str],
-    lines: Vec<LineView>,
-    /// What was done to the database meanwhile.
-    meanwhile: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct LineView {
-    depth: usize,
-    text: String,
-}
-
-#[derive(Debug, Serialize)]
-struct ProofView {
-    path: String,
-    cnf: String,
-    cycles: usize,
-    steps: usize,
 }
 
 /// The fields of all anomalies, where they were not looked for.
@@ -149,7 +94,7 @@ impl Document {
         (verdict, exit_status): (&'static str, u8),
         level: LevelView,
         how: String,
-        stats: StatsView,
+        stats: Value,
         run: Option<&Run>,
     ) -> Self {
         let rows = run.iter().flat_map(|it| &it.rows);
@@ -209,11 +154,10 @@ pub fn document(answer: &Answer<'_>) -> Document {
     document.decider = Some(answer.decider.name());
     document.tightness = answer.ordered.as_ref().and_then(Ordered::view);
     document.other_order = answer.other_order.map(OtherOrder::word);
-    document.proof = answer.proof.as_ref().map(|(path, checked)| ProofView {
-        path: path.display().to_string(),
-        cnf: instance_path(path).display().to_string(),
-        cycles: checked.cycles,
-        steps: checked.steps,
+    document.proof = answer.proof.as_ref().map(|(path, checked)| {
+        let cnf = instance_path(path).display().to_string();
+        let path = path.display().to_string();
+        json!({"path": path, "cnf": cnf, "cycles": checked.cycles, "steps": checked.steps})
     });
     if let Verdict::Unknown(reason) = &answer.verdict {
         document.reason = Some(reason_view(reason));
@@ -238,70 +182,62 @@ pub fn document(answer: &Answer<'_>) -> Document {
     document
 }
 
-fn anomaly_view(telling: &Telling) -> AnomalyView {
-    AnomalyView {
-        name: telling.name.short,
-        adya: telling.name.adya,
-        about: telling.name.about,
-    }
+fn anomaly_view(telling: &Telling) -> Value {
+    let name = &telling.name;
+    json!({"name": name.short, "adya": name.adya, "about": name.about})
 }
 
-fn story_view(telling: &Telling) -> StoryView {
+fn story_view(telling: &Telling) -> Value {
     let story = &telling.story;
-    let lines = story.lines.iter().map(|line| LineView {
-        depth: line.depth,
-        text: line.text.clone(),
-    });
-    StoryView {
-        headline: story.headline.clone(),
-        noticed: story.noticed.clone(),
-        definition: story.definition.clone(),
-        causes: story.causes,
-        lines: lines.collect(),
-        meanwhile: story.meanwhile.clone(),
-    }
+    let lines = story.lines.iter();
+    let lines = lines.map(|line| json!({"depth": line.depth, "text": line.text}));
+    json!({
+        "headline": story.headline,
+        "noticed": story.noticed,
+        "definition": story.definition,
+        "causes": story.causes,
+        "lines": lines.collect::<Vec<_>>(),
+        "meanwhile": story.meanwhile,
+    })
 }
 
 /// What was read.
-pub fn history_view(history: &History, source: &Source) -> HistoryView {
-    HistoryView {
-        path: source.path.display().to_string(),
-        format: source.format.map(Format::name),
-        bytes: source.bytes,
-        transactions: Some(history.n_txns()),
-        sessions: Some(history.n_sessions()),
-        operations: history.n_ops(),
-        predicates: Some(history.n_predicates()),
-        keys: Some(history.n_keys()),
-        has_times: Some(history.has_times()),
-        version_orders: Some(history.version_orders().len()),
-        warnings: source.warnings.clone(),
-    }
+pub fn history_view(history: &History, source: &Source) -> Value {
+    json!({
+        "path": source.path.display().to_string(),
+        "format": source.format.map(Format::name),
+        "bytes": source.bytes,
+        "transactions": history.n_txns(),
+        "sessions": history.n_sessions(),
+        "operations": history.n_ops(),
+        "predicates": history.n_predicates(),
+        "keys": history.n_keys(),
+        "has_times": history.has_times(),
+        "version_orders": history.version_orders().len(),
+        "warnings": source.warnings,
+    })
 }
 
 /// What was read of a log of operations that are no transactions.
-pub fn log_view(path: &Path, format: Format, bytes: u64, n_ops: usize) -> HistoryView {
-    HistoryView {
-        path: path.display().to_string(),
-        format: Some(format.name()),
-        bytes,
-        transactions: None,
-        sessions: None,
-        operations: n_ops,
-        predicates: None,
-        keys: None,
-        has_times: None,
-        version_orders: None,
-        warnings: Vec::new(),
-    }
+pub fn log_view(path: &Path, format: Format, bytes: u64, n_ops: usize) -> Value {
+    json!({
+        "path": path.display().to_string(),
+        "format": format.name(),
+        "bytes": bytes,
+        "transactions": null,
+        "sessions": null,
+        "operations": n_ops,
+        "predicates": null,
+        "keys": null,
+        "has_times": null,
+        "version_orders": null,
+        "warnings": [],
+    })
 }
 
 /// Why there is no answer.
-pub fn reason_view(reason: &StopReason) -> ReasonView {
-    ReasonView {
-        kind: reason_kind(reason),
-        words: reason.to_string(),
-    }
+pub fn reason_view(reason: &StopReason) -> Value {
+    json!({"kind": reason_kind(reason), "words": reason.to_string()})
 }
 
 /// One word for why there is no answer.
