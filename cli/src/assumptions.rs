@@ -1,4 +1,4 @@
-//! Adds what the user assumes to a history: `--assume`, `--transaction-order`, `--edges`, `--unwritten`.
+//! Adds the user's assumptions to a history: `--assume`, `--transaction-order`, `--edges`, `--unwritten`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::args::{AssumeArgs, CheckArgs, KeysArg, LevelArg, UnwrittenArg, ValuesArg};
 use crate::plan::quoted_path;
 
-/// Complains about assumptions where nothing is searched that they could order, and about files that such a question does not fill.
+/// Refuses assumptions at levels where no order is searched, and their files where they do not apply.
 pub fn expect_usable(args: &CheckArgs) -> Result<()> {
     if args.assume.is_asked() {
         expect_searched(args)?;
@@ -33,7 +33,7 @@ fn expect_searched(args: &CheckArgs) -> Result<()> {
     Ok(())
 }
 
-/// The history with what is assumed of it.
+/// The history with the assumptions added.
 pub fn assumed(mut parsed: Parsed, args: &AssumeArgs) -> Result<Parsed> {
     let history = &mut parsed.history;
     if args.values == Some(ValuesArg::Unique) {
@@ -136,7 +136,7 @@ impl Named {
     }
 }
 
-/// The lines of a file that say something, with their numbers, from 1.
+/// The non-empty lines of a file with their numbers, from 1.
 fn lines(path: &Path) -> Result<Vec<(usize, String)>> {
     let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT)
         .with_context(|| format!("cannot read {}", path.display()))?;

@@ -1,4 +1,4 @@
-//! The binary `kingsnake`: reads what was typed, runs it, and says how it went.
+//! The binary `kingsnake`: parses the command line, runs the command, and reports how it ended.
 //!
 //! Exit status: 0 satisfied (or done), 1 violated (or a certificate that does not hold), 2 error, 3 unknown.
 
@@ -49,12 +49,12 @@ use answer::{Answer, words};
 use args::{BenchCommand, CheckArgs, Command, LevelArg, Typed};
 use voice::Voice;
 
-/// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
+/// Reading and indexing a history is mostly allocation; this allocator calls the system less often.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Mesa's Vulkan drivers ask a display which GPU it prefers, and complain on stderr where there is none.
-#[allow(unsafe_code)] // The drivers are C libraries and read the environment; there is no other way to tell them.
+#[allow(unsafe_code)] // The drivers are C libraries and read the environment; there is no other way to configure them.
 fn hush_drivers() {
     let is_set = |name| std::env::var_os(name).is_some();
     if !is_set("XDG_RUNTIME_DIR") && !is_set("NODEVICE_SELECT") {
@@ -153,7 +153,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
     }
 }
 
-/// Checks one history in the way that its level asks for.
+/// Checks one history in the way that its level requires.
 fn check(
     args: &CheckArgs,
     voice: Voice,

@@ -1,8 +1,8 @@
-//! How much processor time the process has used, and each phase of a check.
+//! The processor time of the process, and of each phase of a check.
 
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 
-/// Seconds of all threads together so far; `None` where the system does not tell.
+/// Processor seconds of all threads so far; `None` if the system does not report them.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)] // Elsewhere there is none.
 pub fn seconds() -> Option<f64> {
@@ -10,25 +10,25 @@ pub fn seconds() -> Option<f64> {
     Some(spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9)
 }
 
-/// Seconds of all threads together so far; `None` where the system does not tell.
+/// Processor seconds of all threads so far; `None` if the system does not report them.
 #[cfg(not(unix))]
 pub fn seconds() -> Option<f64> {
     None
 }
 
-/// Notes the processor time at every beginning of a phase.
+/// Records the processor time at the beginning of each phase.
 #[derive(Debug, Default)]
 pub struct Marks {
     begun: Vec<(Phase, f64)>,
 }
 
 impl Marks {
-    /// A phase begins, and the last one ends.
+    /// A phase begins; the last one ends.
     pub fn begin(&mut self, phase: Phase) {
         self.begun.extend(seconds().map(|so_far| (phase, so_far)));
     }
 
-    /// What each phase has used; one that came in several parts is there once.
+    /// The time of each phase; phases with several parts are summed.
     pub fn spent(&self) -> Vec<(&'static str, f64)> {
         let ends = self.begun.iter().skip(1).map(|(_, end)| *end);
         let mut all: Vec<(&'static str, f64)> = Vec::new();
@@ -42,11 +42,11 @@ impl Marks {
     }
 }
 
-/// Listens for beginnings of phases on behalf of [`Marks`], and passes everything on.
+/// Passes progress on and records beginnings of phases in [`Marks`].
 pub struct Metered<'a> {
-    /// Who takes note.
+    /// The recorder.
     pub marks: &'a mut Marks,
-    /// Who else listens.
+    /// The other listener.
     pub inner: &'a mut dyn Progress,
 }
 

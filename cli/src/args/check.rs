@@ -15,7 +15,7 @@ use super::{ReadArgs, TechniqueArgs};
 use crate::isolation::IsolationMap;
 use crate::limits::is_stdio;
 
-/// On or off.
+/// On or off, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnOff {
     /// They do.
@@ -36,7 +36,7 @@ pub enum LevelArg {
 }
 
 impl LevelArg {
-    /// The level, where it is one.
+    /// The level, if it is a single one.
     pub fn one(self) -> Option<Level> {
         match self {
             LevelArg::One(level) => Some(level),

@@ -1,4 +1,4 @@
-//! `kingsnake bench`: measures, one subcommand for each question.
+//! `kingsnake bench`: one subcommand per benchmark.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ pub fn run(what: &BenchCommand, voice: Voice, start: Instant) -> Result<u8> {
     }
 }
 
-/// Anneals the questions of histories in every way.
+/// Anneals the constraints of histories with every method.
 pub fn anneal(args: &AnnealArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
     start_threads(&args.limits)?;
     kingsnake_gpu::expect(&args.device)

@@ -1,4 +1,4 @@
-//! `kingsnake devices`: what can compute reachability on this machine, and whether it computes rightly.
+//! `kingsnake devices`: the devices of this machine that can compute reachability, and their self-tests.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use kingsnake_gpu::{About, adapters, self_test};
 
 use crate::voice::{count, lasting, printable, say, sized};
 
-/// Lists the devices. A device that fails its self-test is listed, not an error: `check` would answer without it.
+/// Lists the devices. A device that fails its self-test is listed as failed and is not an error: `check` does not use it.
 pub fn run() -> Result<u8> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut words = format!("cpu: {}\n", count(threads, "thread"));

@@ -1,4 +1,4 @@
-//! `kingsnake stats`: what a history holds, and how much of it is open before pruning.
+//! `kingsnake stats`: what a history contains, and how many pairs are unordered before pruning.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::limits::Stopped;
 use crate::output::{Output, expect_apart, put};
 use crate::voice::{Voice, count, grouped, printable_lines, say};
 
-/// Counts, and says what was counted.
+/// Counts, and prints the counts.
 pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let document = args.json.as_deref().map(|path| Output {
         option: "--json",
@@ -67,13 +67,13 @@ struct StatsDocument {
     range_rows: usize,
     keys: usize,
     writes_per_key: Spread,
-    /// Of the writes that a transaction makes to a key, the part that read the key before.
+    /// Of a transaction's writes of a key, the first one that follows a read of the key.
     read_modify_write_share: f64,
     /// Values that several transactions wrote to one key.
     repeated_values: usize,
     has_times: bool,
     version_orders: usize,
-    /// Unordered pairs of runs before pruning; null where the reads cannot be explained.
+    /// Unordered pairs of runs before pruning; null if the reads cannot be explained.
     pairs: Option<u64>,
     /// Why there are no pairs.
     unresolved: Option<String>,
@@ -161,7 +161,7 @@ impl StatsDocument {
     }
 }
 
-/// What the transactions that did not abort installed: of each key that one wrote, once.
+/// The versions installed by transactions that did not abort: one per transaction and key.
 struct Installs {
     per_key: Vec<usize>,
     n: usize,
@@ -174,7 +174,7 @@ impl Installs {
         let mut per_key = vec![0; history.n_keys()];
         let mut writers = vec![0_u32; history.n_values()];
         let (mut n, mut n_after_read) = (0, 0);
-        // Of each key that the current transaction touched: whether it read first, and whether it has written.
+        // For each key that the current transaction touched: whether it read first, and whether it has written.
         let mut touched: FxHashMap<_, (bool, bool)> = FxHashMap::default();
         for txn in history
             .txns()

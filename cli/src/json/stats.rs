@@ -1,4 +1,4 @@
-//! What a check took, as JSON.
+//! Statistics of a check as JSON.
 
 use kingsnake_solver::decide::DecideStats;
 use kingsnake_solver::prune::{DeviceStats, PruneStats, RoundStats};
@@ -91,7 +91,7 @@ pub struct SolverView {
     propagations: u64,
     cycles: u64,
     moves: u64,
-    /// The device that cooled, if one did or was to.
+    /// The device that cooled, or was to.
     device: Option<DeviceView>,
     memory_bytes: Option<u64>,
     encode_seconds: f64,
@@ -135,7 +135,7 @@ pub(super) fn stats(answer: &Answer) -> StatsView {
     }
 }
 
-/// What each round of pruning did.
+/// What each pruning round did.
 pub fn rounds(stats: &PruneStats) -> Vec<RoundView> {
     let view = |round: &RoundStats| RoundView {
         new_edges: round.new_edges,
@@ -145,7 +145,7 @@ pub fn rounds(stats: &PruneStats) -> Vec<RoundView> {
     stats.rounds.iter().map(view).collect()
 }
 
-/// What the back end did.
+/// Statistics of the back end.
 pub fn solver(decide: &DecideStats) -> SolverView {
     SolverView {
         backend: decide.backend.clone(),

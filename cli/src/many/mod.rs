@@ -1,5 +1,5 @@
-//! `kingsnake check` of several histories: each is a cell, checked in a process of its own, with a line, a row, and a test case
-//! if that is asked for.
+//! `kingsnake check` of several histories: each is a cell, checked in its own process, with a line, a row, and a test
+//! case if requested.
 //!
 //! Exit status: 1 if a history is violated, else 2 if one could not be checked, else 3 if one is unknown, else 0.
 
@@ -35,10 +35,10 @@ use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say, say_as_it_is};
 pub use row::ManyRow;
 
-/// More files that are no histories are not named.
+/// Further files that are not histories are not named.
 const MOST_OTHERS: usize = 1_000;
 
-/// Options that the cells are not told: what is written once for all of them.
+/// Options that cells do not get: their files are written once for all of them.
 const OURS: [&str; 16] = [
     "histories",
     "out",
@@ -57,11 +57,10 @@ const OURS: [&str; 16] = [
     "restart",
     "leash",
 ];
-/// Options of every command, which are for this process.
+/// Options of every command, which apply to this process.
 const GENERAL: [&str; 3] = ["quiet", "verbose", "color"];
 
-/// What the paths hold, where more was asked for than one check. A process that another one started checks what it is given
-/// as one history.
+/// The histories on the paths, if there is more than one check. A child process checks its argument as one history.
 pub fn asked(args: &CheckManyArgs, is_child: bool, start: Instant) -> Result<Option<Scan>> {
     let many = &args.many;
     let services = [&many.junit, &many.code_quality, &many.sarif];
@@ -84,7 +83,7 @@ pub fn asked(args: &CheckManyArgs, is_child: bool, start: Instant) -> Result<Opt
     Ok((files || is_several || many.cells.is_asked()).then_some(found))
 }
 
-/// Says how many files of directories are no histories, and with `-v` which.
+/// Prints how many files of directories are not histories, and with `-v` which.
 pub fn tell_others(found: &Scan, voice: Voice) {
     let others = &found.others;
     if voice.verbose {
@@ -103,7 +102,7 @@ pub fn tell_others(found: &Scan, voice: Voice) {
     }
 }
 
-/// Checks all, or what of them was asked for.
+/// Checks all cells, or the requested ones.
 pub fn run(args: &CheckManyArgs, found: Scan, matches: &ArgMatches, voice: Voice) -> Result<u8> {
     expect_one_file_each(args, found.histories.len())?;
     tell_others(&found, voice);
@@ -135,7 +134,7 @@ pub fn run(args: &CheckManyArgs, found: Scan, matches: &ArgMatches, voice: Voice
     }
 }
 
-/// What is written to one file cannot be written for several histories.
+/// Output files for one history cannot be written for several.
 fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> {
     let files = &args.check.files;
     let single = [
@@ -158,7 +157,7 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
     Ok(())
 }
 
-/// The words of the command line that say how each history is checked.
+/// The part of the command line that says how each history is checked.
 fn words_of(matches: &ArgMatches) -> Vec<String> {
     let command = Typed::command();
     let (Some(check), Some(("check", typed))) =
@@ -188,16 +187,16 @@ fn words_of(matches: &ArgMatches) -> Vec<String> {
 
 struct Many {
     histories: Vec<ScannedHistory>,
-    /// What each history holds, in short, when it was asked for. Nothing where there is no directory: nothing is resumed then,
-    /// and a file that cannot be read is a cell that fails.
+    /// A fingerprint of each history, if requested. Empty without a directory: nothing is resumed then, and a file that
+    /// cannot be read is a cell that fails.
     contents: Vec<OnceLock<String>>,
-    /// Where each history stands, by its path in words.
+    /// The position of each history, by its path as text.
     places: HashMap<String, usize>,
     words: Vec<String>,
     directory: Option<PathBuf>,
     has_pages: bool,
     limits: Limits,
-    /// What each process is told besides, because several run at a time.
+    /// Further arguments of each process, because several run at a time.
     share: Vec<String>,
 }
 
@@ -219,7 +218,7 @@ impl Many {
             places,
             words,
             directory: args.many.out.clone(),
-            // A page that was asked for by name is the only one.
+            // If a page was requested by name, it is the only one.
             has_pages: takes_report(check.level.level) && check.files.report.is_none(),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
@@ -253,7 +252,7 @@ impl Many {
             identity,
             jobs: usize::from(args.many.cells.jobs),
             mode: match args.many.cells.mode(json) {
-                // Rows without a directory are of no use to another process.
+                // Without a directory other processes cannot use the rows.
                 Mode::Prepare if self.directory.is_none() => Mode::Cells(Vec::new()),
                 mode => mode,
             },
@@ -266,7 +265,7 @@ impl Many {
         }
     }
 
-    /// How many rows an earlier run left.
+    /// Number of rows left by an earlier run.
     fn n_rows_before(&self) -> usize {
         let rows = self.directory.iter().map(|it| it.join("rows.jsonl"));
         let texts = rows.filter_map(|path| std::fs::read_to_string(path).ok());
@@ -279,7 +278,7 @@ impl Many {
     }
 }
 
-/// A path as an argument that is not taken for an option.
+/// A path as an argument that cannot be taken for an option.
 fn plain(path: &Path) -> OsString {
     let is_option = path.as_os_str().as_encoded_bytes().starts_with(b"-");
     if is_option && !is_stdio(path) {
@@ -288,7 +287,7 @@ fn plain(path: &Path) -> OsString {
     path.into()
 }
 
-/// A path in words that no other path has: bytes that are no UTF-8 are spelt out.
+/// A path as unique text: bytes that are not UTF-8 are escaped.
 fn spelt(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
     path.to_str()
@@ -324,7 +323,7 @@ impl Batch for Many {
 
     fn place(&self, row: &Value) -> Option<usize> {
         let &at = self.places.get(row["cell"].as_str()?)?;
-        // A row of what the file held before is of no cell.
+        // Rows that were in the file before belong to no cell.
         (row["id"] == self.cell(at).id()).then_some(at)
     }
 
@@ -374,7 +373,7 @@ impl Batch for Many {
     }
 }
 
-/// Says lines whatever the voice: they are the answer.
+/// Prints lines at every verbosity: they are the answer.
 struct Lines {
     bar: StudyBar,
     is_silent: bool,
@@ -392,7 +391,7 @@ impl StudyListener for Lines {
     }
 }
 
-/// Writes what was asked for.
+/// Writes the requested files.
 fn deliver(
     args: &CheckManyArgs,
     many: &Many,

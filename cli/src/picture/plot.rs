@@ -1,4 +1,4 @@
-//! Points over time, as one SVG document: what a workload's rule measured.
+//! A scatter plot over time as one SVG document: the measurements of a workload's rule.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use kingsnake_workloads::Plot;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 320.0;
-const MARGIN: [f64; 4] = [30.0, 20.0, 40.0, 80.0]; // top, right, bottom, left
+const MARGIN: [f64; 4] = [30.0, 20.0, 40.0, 80.0]; // Margins: top, right, bottom, left.
 const COLOURS: [&str; 4] = ["#1f6fb2", "#888", "#888", "#b2571f"];
 
 /// The plot.
@@ -52,7 +52,7 @@ pub fn document(plot: &Plot) -> String {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\">{} s</text>",
             x(value),
             floor + 16.0,
-            // The last one would reach over the edge.
+            // The last label would cross the edge.
             if value < right { "middle" } else { "end" },
             number(value)
         );

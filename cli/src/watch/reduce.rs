@@ -1,5 +1,5 @@
-//! Lines of the log as transactions of a watcher: keys, sessions and values become numbers, and what no other transaction can see
-//! is judged at once.
+//! Turns lines of the log into transactions of a watcher: keys, sessions and values become numbers, and what concerns a
+//! single transaction is judged at once.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -20,7 +20,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The number of a name, made if it is new.
+    /// The number of a name, assigned if it is new.
     pub fn number(&mut self, history: &History, name: Token) -> u32 {
         let next = self.n_names;
         let number = match name {
@@ -69,13 +69,13 @@ impl Numbers {
         }
     }
 
-    /// How many names there are.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.n_names as usize
     }
 }
 
-/// A value's name: numbers, nothing and short texts as they are, longer texts by a hash of 120 bits.
+/// A value's code: numbers, null and short texts as they are, longer texts by a hash of 120 bits.
 pub fn value_name(history: &History, value: Token) -> ValueName {
     match value {
         Token::Nil => 1 << 120,
@@ -114,12 +114,12 @@ fn text_name(text: &str) -> ValueName {
     0x20 << 120 | (hash(1) << 64 | hash(2)) >> 8
 }
 
-/// A transaction's name: small numbers as they are, others by a number in a table.
+/// A transaction's code: small numbers as they are, others by a number in a table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TxnNames {
     other: FxHashMap<u64, String>,
     next: u64,
-    /// How many there may be before those that are gone are removed.
+    /// Table size at which unused entries are removed.
     most: usize,
 }
 
@@ -152,7 +152,7 @@ impl TxnNames {
             .unwrap_or_else(|| id.to_string())
     }
 
-    /// Forgets the names of all but these, once in a while.
+    /// Removes the names of all but these, from time to time.
     pub fn retain(&mut self, kept: impl Fn() -> Vec<u64>) {
         if self.other.len() > self.most.max(10_000) {
             let kept: rustc_hash::FxHashSet<u64> = kept().into_iter().collect();
@@ -172,7 +172,7 @@ pub struct LoggedTxn {
     pub status: Status,
     pub start_ts: Option<i64>,
     pub commit_ts: Option<i64>,
-    /// For each key that it read before it wrote it, the value.
+    /// For each key that it read before writing it, the value.
     pub reads: Vec<(KeyNumber, ValueName)>,
     /// For each key that it wrote, the last value.
     pub writes: Vec<(KeyNumber, ValueName)>,

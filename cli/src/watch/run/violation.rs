@@ -1,4 +1,4 @@
-//! What happens at a violation, and at the limit.
+//! Handles a violation, and the memory limit.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use crate::watch::engine::{Engine, WatchViolation};
 use crate::watch::status::Occasion;
 
 impl Watch<'_> {
-    /// Forgets what is kept where it grew too large.
+    /// Discards retained data that grew too large.
     pub(super) fn hold_limit(&mut self) -> Result<()> {
         let Some(limit) = self.args.memory_limit else {
             return Ok(());
@@ -22,7 +22,7 @@ impl Watch<'_> {
         let Some(engine) = &mut self.engine else {
             return Ok(());
         };
-        // The dictionary of keys takes about this much beside the stubs.
+        // Approximate size of a key's entry in the dictionary, besides the stubs.
         if engine.n_bytes() as u64 + 40 * n_keys <= limit {
             return Ok(());
         }
@@ -38,7 +38,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Has a violation checked and told; whether the watch goes on.
+    /// Confirms and reports a violation; returns whether the watch continues.
     pub(super) fn violated(&mut self, violation: WatchViolation) -> Result<bool> {
         if let Some(found) = self.found {
             found.store(true, Ordering::Relaxed);
