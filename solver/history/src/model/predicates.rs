@@ -115,8 +115,7 @@ pub enum Condition {
 
 impl Condition {
     /// Whether a row satisfies the condition; `None` is unknown, which counts as not satisfied. This is the definition;
-    /// engines have
-    /// faster ways.
+    /// engines have faster ways.
     pub fn holds(&self, symbols: &Symbols, cell: &impl Fn(Column) -> Token) -> Option<bool> {
         let value = |operand: Operand| match operand {
             Operand::Literal(token) => token,
