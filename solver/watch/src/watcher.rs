@@ -1,4 +1,4 @@
-//! The loop over batches: add what arrived, prune, decide, and forget what is settled.
+//! The loop over batches: add what arrived, prune, decide, and discard what is settled.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::rules::{Exact, WatchRules};
 use crate::settle::Settling;
 use crate::window::KeptWindow;
 
-/// What is watched for.
+/// What to watch for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WatchOptions {
     /// The level.
@@ -32,7 +32,7 @@ pub struct WatchOptions {
     pub keeps_order: bool,
 }
 
-/// What is known after a batch.
+/// The state after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WatchState {
     /// No violation so far.
@@ -44,7 +44,7 @@ pub enum WatchState {
 /// The sizes after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchReport {
-    /// What is known.
+    /// The state.
     pub state: WatchState,
     /// Transactions that are kept.
     pub n_kept: usize,
@@ -84,7 +84,7 @@ pub struct Watcher<R = Exact> {
     state: WatchState,
     n_constraints: usize,
     pub(crate) order: Vec<WatchedPoint>,
-    /// Reads that nothing explains although nothing can arrive any more that would.
+    /// Reads without a writer that no further arrival can explain.
     pub(crate) refused: Vec<(u64, u32)>,
 }
 
@@ -94,7 +94,7 @@ impl Watcher {
         Watcher::with_rules(options, Exact)
     }
 
-    /// Everything that the next batches depend on, to be stored.
+    /// Everything that the next batches depend on, for storing.
     pub fn snapshot(&self) -> impl Serialize + '_ {
         (&self.options, &self.window, self.state)
     }
@@ -137,7 +137,7 @@ impl<R: WatchRules> Watcher<R> {
         self.window.initial_of.entry(key).or_default().push(value);
     }
 
-    /// Forgets everything that arrived and goes on. From then on reads of what was forgotten are not judged: a violation is one,
+    /// Discards everything that arrived and continues. From then on reads of discarded values are not judged: violations are real,
     /// but some are missed. The last fence stays known.
     pub fn forget(&mut self, fence: Option<KeyNumber>) {
         let last_fence = fence.and_then(|key| Some((key, self.window.last_fence(key)?.1)));
@@ -156,17 +156,17 @@ impl<R: WatchRules> Watcher<R> {
         self.refused.clear();
     }
 
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub fn is_partial(&self) -> bool {
         self.window.initial.is_none()
     }
 
-    /// The order of what was dropped since the last call, where orders are kept. It goes on where the last one ended.
+    /// The order of what was dropped since the last call, if orders are kept. It continues the previous one.
     pub fn take_order(&mut self) -> Vec<WatchedPoint> {
         std::mem::take(&mut self.order)
     }
 
-    /// Of a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
+    /// For a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
     pub fn refused(&self) -> &[(u64, u32)] {
         &self.refused
     }
@@ -176,12 +176,12 @@ impl<R: WatchRules> Watcher<R> {
         self.window.kept.iter().map(|it| it.arrival.id)
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate number of retained bytes.
     pub fn n_bytes(&self) -> usize {
         self.window.n_bytes()
     }
 
-    /// What is known.
+    /// The state.
     pub fn state(&self) -> WatchState {
         self.state
     }

@@ -129,7 +129,7 @@ pub fn log(history: &History) -> Vec<Operation> {
     log
 }
 
-/// What a transaction saw of each key at first.
+/// The first value that a transaction saw of each key.
 fn balances(history: &History, txn: TxnId) -> BTreeMap<KeyId, Value> {
     let mut shown = BTreeMap::new();
     let mut show = |key: KeyId, value: ValueId| {
