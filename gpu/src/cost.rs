@@ -1,4 +1,4 @@
-//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas.
+//! Rough costs, to choose between devices and kernels. docs/gpu.md derives the formulas.
 
 use kingsnake_graph::cool::CoolingSize;
 use kingsnake_graph::prune::Task;
@@ -13,14 +13,14 @@ const DISPATCH: f64 = 6e-6;
 /// A workgroup waits about this long for memory that it depends on.
 const LATENCY: f64 = 0.6e-6;
 
-/// What a machine can do. wgpu does not tell.
+/// The capabilities of a machine. wgpu does not report them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Speed {
-    /// Bytes of its memory that it moves in a second.
+    /// Memory bandwidth in bytes per second.
     pub(crate) bytes: f64,
-    /// Bytes that go over the bus in a second.
+    /// Bus bandwidth in bytes per second.
     pub(crate) bus: f64,
-    /// Workgroups that run at once.
+    /// Workgroups that run concurrently.
     pub(crate) groups: f64,
 }
 
@@ -41,7 +41,7 @@ impl Speed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Level {
     pub(crate) nodes: f64,
-    /// Rows that its nodes are made of, their own included.
+    /// Rows that its nodes are made of, including their own.
     pub(crate) rows: f64,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn on_cpu(task: &Task, dag: &Dag, threads: usize) -> f64 {
     ROUNDS * round
 }
 
-/// Whether no device at all could pay where the CPU takes so long.
+/// Whether no device could pay, given the CPU's time.
 pub(crate) fn is_hopeless(on_cpu: f64) -> bool {
     on_cpu < START
 }
@@ -133,7 +133,7 @@ pub(crate) fn on_device(task: &Task, dag: &Dag, speed: Speed) -> f64 {
     START + up / speed.bus + ROUNDS * round
 }
 
-/// Whether a device pays: estimates are rough, so it must be clearly better.
+/// Whether a device pays: estimates are rough, so it must be clearly faster.
 pub(crate) fn pays(on_device: f64, on_cpu: f64) -> bool {
     on_device < on_cpu / 1.5
 }
@@ -168,7 +168,7 @@ fn closure_of(dag: &Dag, speed: Speed) -> f64 {
 
 /// How long a thread of a CPU takes for a word of a node's lists while it cools: mostly cache misses.
 const CPU_WORD: f64 = 10e-9;
-/// How often a move waits for memory that the last access told it of: mover, lists, words, points.
+/// How often a move waits for memory whose address the last access returned: mover, lists, words, points.
 const HOPS: f64 = 4.0;
 /// Bytes that a word of a list costs: itself, and the sector of the point that it names.
 const WORD_BYTES: f64 = 36.0;

@@ -1,4 +1,4 @@
-//! A question that grows, for `cadical/lazy`: its solver keeps the cycles and what it learned of them from answer to answer.
+//! A question that grows, for `cadical/lazy`: its solver keeps the cycles and its learned clauses from answer to answer.
 
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::propagator::core::{select, share};
 use crate::propagator::graph::Sides;
 use crate::propagator::phase::{FirstPhase, guess};
 
-/// What is kept.
+/// The state.
 pub(super) struct KeptLazy {
     seed: u32,
     grown: Grown,
@@ -51,7 +51,7 @@ impl KeptLazy {
             .map_err(|error| error.to_string())
     }
 
-    /// Tells the solver the clauses that it does not have, and sets the phases by the last order.
+    /// Passes new clauses to the solver, and sets the phases by the last order.
     fn tell(&mut self, constraints: &Constraints) -> Result<(), String> {
         for at in self.n_told..self.grown.clauses.len() {
             let clause = self.grown.clauses.get(at).to_vec();

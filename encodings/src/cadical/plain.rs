@@ -18,7 +18,7 @@ use crate::BackendOptions;
 use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
 use crate::reduce::Arena;
 
-/// A back end that puts the question in one piece.
+/// A back end that states the question in one piece.
 pub(crate) struct Plain<E> {
     seed: u32,
     encoding: PhantomData<E>,

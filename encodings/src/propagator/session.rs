@@ -1,6 +1,6 @@
 //! A question that grows, on one solver: clauses, cycles and the order are kept from answer to answer.
 //!
-//! The graph is laid out again before each answer, which is linear; what took a search is not searched for again.
+//! The graph is laid out again before each answer, which is linear; search results are kept.
 
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
