@@ -134,7 +134,7 @@ impl Expected {
             let mut worse =
                 shown.filter(|shown| lattice::implied_anomalies([*shown]).contains(name));
             if let Some(shown) = worse.next() {
-                missed.push(format!("{name} was not to be there, and {shown} is"));
+                missed.push(format!("{name} was not expected, and {shown} was found"));
             }
         }
         missed

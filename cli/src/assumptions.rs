@@ -171,7 +171,7 @@ fn transaction_order(history: &History, path: &Path) -> Result<Vec<(TxnId, i64)>
         let txn = named.find(name).map_err(|it| wrong(it.to_string()))?;
         let number: i64 = number
             .parse()
-            .map_err(|_| wrong(format!("{number} is no number; write `{name} 42`")))?;
+            .map_err(|_| wrong(format!("{number} is not a number; write `{name} 42`")))?;
         if let Some(first) = seen.insert(txn, at) {
             return Err(wrong(format!(
                 "transaction {name} has a number already, in line {first}"

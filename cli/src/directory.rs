@@ -48,7 +48,7 @@ pub fn expect_usable(path: &Path) -> Result<()> {
         return crate::output::expect_parent(path);
     }
     let entries = fs::read_dir(path)
-        .with_context(|| format!("--directory {}: it is no directory", path.display()))?;
+        .with_context(|| format!("--directory {}: not a directory", path.display()))?;
     let is_earlier = || {
         let text =
             kingsnake_datasets::bounded::read_regular(&path.join(INDEX), crate::input::MOST_TEXT);

@@ -27,11 +27,11 @@ pub fn catch_cut_files() {}
 /// The message when a page of a mapped file cannot be read.
 #[cfg(unix)]
 const CUT: &[u8] =
-    b"kingsnake: a file became shorter while it was read, or its disk failed; nothing of it was checked\n";
+    b"kingsnake: a file became shorter while it was read, or its disk failed; the check stopped without an answer\n";
 /// The same if there was already an answer.
 #[cfg(unix)]
 const CUT_LATE: &[u8] =
-    b"kingsnake: a file became shorter while the answer was told, or its disk failed; the exit status stands\n";
+    b"kingsnake: a file became shorter while the answer was printed, or its disk failed; the exit status is still valid\n";
 
 /// Ends the process with an error when a mapped file is truncated.
 ///

@@ -130,7 +130,7 @@ pub fn standing(status: u8, told: Result<()>) -> Result<u8> {
                 reason => format!(": {reason}"),
             };
             complain(&format!(
-                "exit status {status} stands, but telling it stopped before all was written{why}"
+                "exit status {status} is valid, but not everything was written{why}"
             ));
         }
         None if status == 1 => complain(&format!("{error:#}")),

@@ -27,7 +27,7 @@ pub fn expect_regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         return Ok(());
     }
-    let problem = "it is no regular file";
+    let problem = "not a regular file";
     Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
 }
 

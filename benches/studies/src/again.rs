@@ -46,7 +46,7 @@ impl Again {
         let n_cells = self.0.len();
         (n_cells > 0).then(|| {
             format!(
-                "{} ended by a signal or by a full or broken disk before, and tried again",
+                "tried again: {} ended by a signal, or by a full or broken disk",
                 count(n_cells, "cell")
             )
         })

@@ -144,9 +144,9 @@ fn is_told_apart(one: &Spread, other: &Spread) -> bool {
 
 fn noise(one: &Spread, other: &Spread) -> String {
     if one.n.min(other.n) < 2 {
-        "not told from noise: one run only".to_owned()
+        "within noise: one run only".to_owned()
     } else {
-        "not told from noise: the ranges of the runs overlap".to_owned()
+        "within noise: the ranges of the runs overlap".to_owned()
     }
 }
 
@@ -172,7 +172,7 @@ fn compare_times(ours: &Spread, limit: f64, stated: &Stated) -> Found {
         }
         _ if within && ours.n > 1 => found(
             ClaimFinding::Noise,
-            "not told from noise: the paper's number lies within the range of the runs",
+            "within noise: the paper's number lies within the range of the runs",
         ),
         Bound::AtMost if factor >= 1.0 => found(ClaimFinding::Agrees, "within the bound"),
         Bound::Exact if factor >= 1.0 => found(

@@ -57,7 +57,7 @@ impl Ledger {
             expect_same(&about, &identity, directory)?;
         } else if rows_at.exists() {
             bail!(
-                "{} has no study.json, so the study that its rows belong to is unknown; choose another --out, or pass --restart to delete them",
+                "{} has no study.json, so the study of its rows is unknown; choose another --out, or pass --restart to delete them",
                 rows_at.display()
             );
         } else {
@@ -359,7 +359,7 @@ fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::R
         return Ok(());
     }
     if !kind.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
+        return Err(std::io::Error::other("not a regular file"));
     }
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];

@@ -246,11 +246,11 @@ pub fn row(heading: &Heading, ended: &EndedChild) -> Option<Row> {
         ChildEnding::Stopped => return None,
         ChildEnding::Late => {
             row.outcome = RowOutcome::Time;
-            "killed: it went on after its time limit".clone_into(&mut row.reason);
+            "killed after its time limit".clone_into(&mut row.reason);
         }
         ChildEnding::Large => {
             row.outcome = RowOutcome::Memory;
-            "killed: its process became larger than its memory limit".clone_into(&mut row.reason);
+            "killed after its memory limit".clone_into(&mut row.reason);
         }
         ChildEnding::Exited(status) => {
             let document = match status.code() {

@@ -96,11 +96,11 @@ impl OtherOrder {
     pub fn sentence(self) -> &'static str {
         match self {
             OtherOrder::Some => {
-                "Yet some other order explains what the clients saw: the protocol broke its own order, and no client was wronged."
+                "Some other order explains what the clients saw: the protocol broke its own order, but no client observed a violation."
             }
             OtherOrder::None => "No other order explains what the clients saw either.",
             OtherOrder::Undecided => {
-                "Whether some other order explains what the clients saw is not decided here."
+                "Whether some other order explains what the clients saw was not decided."
             }
         }
     }

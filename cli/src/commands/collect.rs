@@ -439,7 +439,7 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
     if collected.tally.unknown > 0 {
         let _ = writeln!(
             text,
-            "Unknown ends: {} committed and {} aborted by the database's word, {} still unknown",
+            "Unknown ends: {} committed and {} aborted according to the database, {} still unknown",
             merged.settled_committed, merged.settled_aborted, merged.unknown
         );
     }

@@ -86,7 +86,7 @@ pub fn read(path: &Path) -> Result<Checks> {
     for document in &documents {
         if !note(document, &mut checks) {
             bail!(
-                "{} holds something that is no row and no verdict: {}",
+                "{} contains a line that is neither a row nor a verdict: {}",
                 file.display(),
                 printable(&document.to_string().chars().take(60).collect::<String>())
             );

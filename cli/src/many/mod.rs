@@ -88,7 +88,7 @@ pub fn tell_others(found: &Scan, voice: Voice) {
     let others = &found.others;
     if voice.verbose {
         for path in others.iter().take(MOST_OTHERS) {
-            complain(&format!("{}: left out, being no history", path.display()));
+            complain(&format!("{}: skipped: not a history", path.display()));
         }
     }
     if !others.is_empty() {
@@ -97,7 +97,7 @@ pub fn tell_others(found: &Scan, voice: Voice) {
         } else {
             " (-v names them)"
         };
-        let words = "left out of the directories, being no history";
+        let words = "skipped in the directories: not a history";
         voice.warn(&format!("{} {words}{hint}", count(others.len(), "file")));
     }
 }

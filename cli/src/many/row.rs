@@ -24,7 +24,7 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
     let complaint = complaint.strip_prefix("kingsnake: ").unwrap_or(complaint);
     let document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
         let words = match &ended.ending {
-            ChildEnding::Late => "it took longer than its limit and was killed".to_owned(),
+            ChildEnding::Late => "killed after its time limit".to_owned(),
             ChildEnding::Exited(status) if complaint.is_empty() => status.to_string(),
             _ => complaint.to_owned(),
         };

@@ -64,7 +64,7 @@ pub fn page(survey: &Survey<'_>) -> String {
             p.verdict.sentence { span aria-hidden="true" { (sign) } " " (words) }
             h1 { (strongest) }
             p.subject { (survey.subject) }
-            p.how { "Every level was asked, or follows from another. " span.time { (survey.time) } }
+            p.how { "Every level was checked, or follows from another. " span.time { (survey.time) } }
             @for warning in first_of(survey.warnings) { p.warning { (warning) } }
         }
         (lattice::section(&survey.models))

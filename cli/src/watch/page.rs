@@ -120,9 +120,9 @@ fn page(shown: &ShownFigures, subject: &PageSubject) -> String {
     let state = match (is_ended, now.is_partial) {
         (true, false) => "The watch has ended.",
         (true, true) => "The watch has ended. Not everything was judged.",
-        (false, false) => "The watch goes on.",
+        (false, false) => "The watch continues.",
         (false, true) => {
-            "The watch goes on, and finds violations only: what was kept is forgotten."
+            "The watch continues and finds violations only: retained data were discarded."
         }
     };
     let body = html! {

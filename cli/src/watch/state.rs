@@ -61,7 +61,7 @@ impl WatchSnapshot {
             }
         };
         let snapshot: WatchSnapshot = serde_json::from_slice(&bytes)
-            .with_context(|| format!("{}: no snapshot of a watch", path.display()))?;
+            .with_context(|| format!("{}: not a snapshot of a watch", path.display()))?;
         ensure!(
             snapshot.options == options,
             "{}: of another watch ({})",

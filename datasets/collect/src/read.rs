@@ -70,7 +70,7 @@ pub enum BadJournal {
         error: io::Error,
     },
     /// The line is not of a journal.
-    #[error("{path}, line {line}: found `{found}`, which no collector writes")]
+    #[error("{path}, line {line}: found `{found}`, which is not in a collector's format")]
     Line {
         /// The file.
         path: PathBuf,

@@ -13,7 +13,7 @@ use super::schema::{Cells, Schema, Where};
 use super::table::Writer;
 use crate::workloads::WorkloadKind;
 
-/// What a row holds. Nobody has written a row of which there is nothing.
+/// What a row holds. Nobody has written a row of which does not existhing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoredRow {
     Value(i64),

@@ -90,7 +90,7 @@ impl KeptLazy {
                 Said::Sat => {}
                 Said::Unsat => return Ok(Decision::Core(self.core(budget))),
                 Said::Stopped(reason) => return Ok(Decision::Unknown(reason)),
-                Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+                Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
             }
             let chosen = self.chosen()?;
             let edges = self.grown.chosen(&chosen);
@@ -105,7 +105,7 @@ impl KeptLazy {
             if found.is_empty() {
                 let Ok(dag) = Dag::new(self.grown.n_nodes, edges.iter().map(|(edge, _)| edge))
                 else {
-                    return Err("the sides it chose close a cycle".to_owned());
+                    return Err("the chosen sides close a cycle".to_owned());
                 };
                 self.places = dag.places().into_iter().map(f64::from).collect();
                 return Ok(Decision::Choices(self.grown.choices(&chosen)));

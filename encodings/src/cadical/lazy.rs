@@ -313,7 +313,7 @@ impl<F: Forbid> Lazy<F> {
                 Said::Sat => {}
                 Said::Unsat => return Ok(RoundsEnd::Refuted(forbidden)),
                 Said::Stopped(reason) => return Ok(RoundsEnd::Stopped(reason)),
-                Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+                Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
             }
             let sides = sides(arena, &first, &solver)?;
             let found = match cycles(&Chosen::new(arena, &sides), budget) {

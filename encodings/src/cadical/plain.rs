@@ -59,7 +59,7 @@ impl<E: Encoding> Plain<E> {
                 Decision::Core(self.core(arena, &plan, budget, events, stats)?)
             }
             Said::Stopped(reason) => Decision::Unknown(reason),
-            Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+            Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
         };
         stats.solve = started.elapsed();
         Ok(decision)

@@ -243,7 +243,7 @@ fn trace(instance: &Path, seed: u32, budget: &Budget, path: &Path) -> Result<(),
         SolverResult::Unsat => Ok(()),
         SolverResult::Interrupted => Err(match budget.check() {
             Err(reason) => ProofError::Stopped(reason),
-            Ok(()) => ProofError::Internal("the solver stopped without being told to".to_owned()),
+            Ok(()) => ProofError::Internal("the solver stopped unexpectedly".to_owned()),
         }),
         SolverResult::Sat => Err(ProofError::Internal("the cycles leave a choice".to_owned())),
     }

@@ -219,7 +219,7 @@ impl Propagator {
                 Decision::Choices(chosen.into_iter().map(side_of).collect())
             }
             SolveOutcome::Stopped(reason) => Decision::Unknown(reason),
-            SolveOutcome::GaveUp => return Err("it gave up unasked".to_owned()),
+            SolveOutcome::GaveUp => return Err("it gave up unexpectedly".to_owned()),
             SolveOutcome::Refuted => {
                 let refuted = Refuted {
                     known: &known,

@@ -193,7 +193,7 @@ impl Keep for KeptPropagator {
         let decision = match outcome? {
             SolveOutcome::Met(chosen) => self.met(&chosen)?,
             SolveOutcome::Stopped(reason) => Decision::Unknown(reason),
-            SolveOutcome::GaveUp => return Err("it gave up unasked".to_owned()),
+            SolveOutcome::GaveUp => return Err("it gave up unexpectedly".to_owned()),
             SolveOutcome::Refuted => Decision::Core(self.core(budget)),
         };
         stats.solve = started.elapsed();

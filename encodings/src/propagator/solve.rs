@@ -214,14 +214,14 @@ pub(crate) fn run(
             return match watch.reason() {
                 Some(reason) => Ok(SolveOutcome::Stopped(reason)),
                 None if theory.gave_up() => Ok(SolveOutcome::GaveUp),
-                None => Err("the solver stopped without being told to".to_owned()),
+                None => Err("the solver stopped unexpectedly".to_owned()),
             };
         }
     };
     if acyclic(known, sides, &chosen) {
         Ok(SolveOutcome::Met(chosen))
     } else {
-        Err("the sides it chose close a cycle".to_owned())
+        Err("the chosen sides close a cycle".to_owned())
     }
 }
 

@@ -254,7 +254,7 @@ fn expect_acyclic(question: &Question<'_>, sides: &[Side]) -> Result<(), Halt> {
     if acyclic(&Known::of(question), &edges, &chosen) {
         return Ok(());
     }
-    Err(Halt::Failed("the sides it chose close a cycle".to_owned()))
+    Err(Halt::Failed("the chosen sides close a cycle".to_owned()))
 }
 
 impl Backend for Z3 {

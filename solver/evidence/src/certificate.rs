@@ -140,7 +140,7 @@ fn push_name(text: &mut String, history: &History, txn: TxnId) {
 /// The header of a certificate, if the text is one.
 pub(crate) fn header(text: &str) -> Read<Header> {
     let Some(first) = text.lines().find(|line| !line.trim().is_empty()) else {
-        return Err(wrong("empty, so no certificate"));
+        return Err(wrong("empty, so not a certificate"));
     };
     let header: Header = serde_json::from_str(first)
         .map_err(|why| wrong(format!("not the header of a certificate: {why}")).at(1))?;

@@ -93,7 +93,7 @@ pub fn promised_name(bytes: &[u8]) -> Option<String> {
 pub fn read(history: &History, bytes: &[u8]) -> Read<EvidenceClaim> {
     let Some(document) = document(bytes)? else {
         let text = std::str::from_utf8(bytes);
-        let text = text.map_err(|_| wrong("not UTF-8, so no certificate"))?;
+        let text = text.map_err(|_| wrong("not UTF-8, so not a certificate"))?;
         return read_certificate(text, history);
     };
     let mut promise = read_level(&document["level"])?;

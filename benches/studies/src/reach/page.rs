@@ -49,7 +49,7 @@ pub fn write(
         files.put(&name, &svg)?;
         sections.push(html! {
             section {
-                h2 { (count(degree as usize, "edge")) " a node" }
+                h2 { (count(degree as usize, "edge")) " per node" }
                 div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
                 (table(&of_degree))
             }

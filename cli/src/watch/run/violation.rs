@@ -75,7 +75,7 @@ impl Watch<'_> {
         match self.args.on_violation.as_str() {
             "stop" => Ok(false),
             "continue" => {
-                let words = "going on with what arrives later: reads of anything older are not judged any more";
+                let words = "continuing with later transactions: reads of older values are no longer judged";
                 self.voice.warn(words);
                 if let Some(engine) = &mut self.engine {
                     engine.forget();

@@ -145,7 +145,7 @@ impl Mariadb {
                     Err(failure) if is_over => return Err(failure),
                     _ if is_over => {
                         return Err(Failure::Fatal(format!(
-                            "node {node} does not follow the first: it has not its rows after 30 s"
+                            "node {node} does not follow the first: its rows are missing after 30 s"
                         )));
                     }
                     _ => std::thread::sleep(Duration::from_millis(50)),

@@ -419,7 +419,7 @@ impl Process {
     pub(super) fn promote(&self) -> Result<(), ServerError> {
         match &self.promotion {
             Some((program, args)) => run(program, args, self.user),
-            None => Err(ServerError::CannotSuffer("it is no standby".into())),
+            None => Err(ServerError::CannotSuffer("not a standby".into())),
         }
     }
 
