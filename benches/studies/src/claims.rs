@@ -16,7 +16,7 @@ const CLOSE: f64 = 1.5;
 /// A ratio closer to one than this is no difference.
 const NOTICED: f64 = 1.05;
 
-/// A claim and what the rows say to it.
+/// A claim and its comparison with the rows.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The claim, in words.
@@ -31,7 +31,7 @@ pub struct Judged {
     pub words: String,
 }
 
-/// What follows from a comparison.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimFinding {
     /// The same, within measure; or better in time.
@@ -339,7 +339,7 @@ fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, ClaimFi
     )
 }
 
-/// A number with as many digits as are worth reading.
+/// A number with a reasonable number of digits.
 pub fn short(number: f64) -> String {
     if !number.is_finite() {
         return "∞".to_owned();

@@ -1,6 +1,6 @@
 //! The rows of a study on disk: `study.json` says whose they are, `rows.jsonl` is the truth, `rows.csv` repeats it.
 //!
-//! Invariant: a row is on disk before anybody hears of it, and a line that a crash tore is cut off, so that its cell
+//! Invariant: a row is on disk before it is reported, and a line torn by a crash is cut off, so that its cell
 //! runs again.
 
 use std::collections::BTreeSet;
@@ -136,7 +136,7 @@ impl Returned for Ledger {
     fn merge(&mut self) -> Result<Vec<String>> {
         let mut new = Vec::new();
         for row in rowfiles::read(&self.directory)? {
-            // What failed before, and runs again, is no news.
+            // A failure that is retried is not reported.
             let is_known = row.attempt > 0 && row.attempt <= self.again.attempts(&row.cell);
             if !self.has(&row.cell) && !is_known {
                 new.push(row.cell.clone());

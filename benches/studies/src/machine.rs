@@ -1,4 +1,4 @@
-//! What the system tells of this machine and its processes; `None` where it does not tell.
+//! Facts about this machine and its processes; `None` if the system does not report them.
 
 /// The largest resident size of a process so far, in bytes.
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Reads journals back: what each client saw, whatever ended it.
+//! Reads journals back: what each client saw, however it ended.
 
 use std::io;
 use std::io::Read as _;
@@ -135,7 +135,7 @@ struct Open {
 }
 
 impl Open {
-    /// What its end means for what was read of it.
+    /// The effect of its outcome on what was read.
     fn close(mut self, into: &mut Vec<Txn>) {
         if let Some((key, value)) = self.cas.take() {
             // It may have happened.

@@ -17,7 +17,7 @@ use crate::summary::Spread;
 use kingsnake_text::{count, grouped, lasting};
 use maud::{Markup, PreEscaped, html};
 
-/// Writes figures, `rows.json` and the page, and says where the page is.
+/// Writes figures, `rows.json` and the page, and prints where the page is.
 pub fn write(
     directory: &Path,
     rows: &[ReachRow],
