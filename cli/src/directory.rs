@@ -140,7 +140,7 @@ fn class_text(meaning: &Meaning<'_>, class: &AnomalyClass) -> String {
     let spec = widest_spec(meaning.history());
     let mut out = format!("{}: {} found\n", class.name, class.count);
     if class.examples.len() < class.count {
-        let _ = writeln!(out, "The first {} are told.", class.examples.len());
+        let _ = writeln!(out, "The first {} are listed.", class.examples.len());
     }
     for (at, example) in class.examples.iter().enumerate() {
         let told = story_by(meaning, spec, example);

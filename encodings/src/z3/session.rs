@@ -161,7 +161,7 @@ impl<'a> Z3Session<'a> {
         }
     }
 
-    /// From now on a check gives up after so many conflicts.
+    /// From now on a check gives up after this many conflicts.
     pub fn limit_conflicts(&self, n_conflicts: u32) {
         self.set(&[("max_conflicts", n_conflicts)]);
     }

@@ -1,5 +1,5 @@
-//! What the user adds to a history: orders of versions that an assumption gives, orders between transactions, and what values mean that
-//! nobody wrote.
+//! The user's additions to a history: orders of versions from assumptions, orders between transactions, and the meaning of
+//! values without a writer.
 //!
 //! An assumption about keys is kept together with every order that follows from it and the transactions that show it, so that
 //! `certify` can derive each again.

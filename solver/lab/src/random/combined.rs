@@ -460,7 +460,7 @@ impl Store<'_> {
         }
     }
 
-    /// When a transaction can have begun and committed that began after so many commits, and committed after so many.
+    /// The possible times of a transaction, given the numbers of commits before its begin and before its commit.
     fn times(&mut self, begun: i64, committed: i64) -> (Option<i64>, Option<i64>) {
         if !self.has(Feature::Times) {
             return (None, None);
