@@ -22,7 +22,7 @@ pub enum Subject {
 pub const PROOF: &str = "--proof";
 
 const SORTED: &str = "is decided by a sort, so there is no question to write or to prove; `check --certificate` and `--json` write what shows the answer";
-const SEVERAL: &str = "asks several questions, each with what the last one taught, so there is no one question to write or to prove";
+const SEVERAL: &str = "asks several questions that depend on earlier answers, so there is no single question to write or to prove";
 const REGISTERS: &str = "is decided without a back end, so there is nothing to prove";
 const RECORDED: &str =
     "is judged by what the database recorded; nothing is searched, so there is nothing to prove";
