@@ -177,6 +177,11 @@ impl Engine {
             .collect()
     }
 
+    /// Whether the violation is a read of what nothing wrote.
+    pub fn is_unexplained(&self) -> bool {
+        matches!(&self.judge, Judge::Graph { watcher, .. } if !watcher.refused().is_empty())
+    }
+
     /// The order of what was dropped.
     pub fn take_order(&mut self) -> Vec<WatchedPoint> {
         match &mut self.judge {
@@ -198,6 +203,14 @@ impl Engine {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.n_bytes(),
             Judge::Stamps { watcher, .. } => watcher.n_bytes(),
+        }
+    }
+
+    /// The watcher that has stubs, where there is one.
+    pub fn watcher(&mut self) -> Option<&mut Watcher> {
+        match &mut self.judge {
+            Judge::Graph { watcher, .. } => Some(watcher),
+            Judge::Stamps { .. } => None,
         }
     }
 

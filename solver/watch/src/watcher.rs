@@ -8,6 +8,7 @@ use kingsnake_graph::decide::{Backend, Decision, Side};
 use kingsnake_graph::prune::{Outcome, PruneOptions, PruneStats, Pruned, prune};
 use kingsnake_graph::reach::Reach;
 use kingsnake_graph::witness::witness;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::WatchError;
@@ -16,7 +17,7 @@ use crate::frame::BatchFrame;
 use crate::index::{Source, VersionIndex};
 use crate::rules::{Exact, WatchRules};
 use crate::settle::Settling;
-use crate::window::KeptWindow;
+use crate::window::{Kept, KeptWindow};
 
 /// What is watched for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -135,6 +136,30 @@ impl<R: WatchRules> Watcher<R> {
     /// One more value that means the initial state of a key. The key must not have been written yet.
     pub fn initial(&mut self, key: KeyNumber, value: ValueName) {
         self.window.initial_of.entry(key).or_default().push(value);
+    }
+
+    /// Whether nothing that is kept uses a key, so that all there is to know of it is its stub.
+    pub fn idle_keys(&self) -> impl Fn(KeyNumber) -> bool + use<R> {
+        let ops = |it: &Kept| {
+            let arrival = &it.arrival;
+            let ops = arrival.reads.iter().chain(&arrival.writes);
+            ops.map(|it| it.0).collect::<Vec<_>>()
+        };
+        let mut used: FxHashSet<KeyNumber> = self.window.kept.iter().flat_map(ops).collect();
+        let unwritten = self.window.initial_of.keys();
+        used.extend(unwritten.filter(|&&it| self.window.stub(it).is_none()));
+        move |key| !used.contains(&key)
+    }
+
+    /// Takes the stub of an idle key; the key's number is free.
+    pub fn take_stub(&mut self, key: KeyNumber) -> Option<ValueName> {
+        self.window.initial_of.remove(&key);
+        self.window.take_stub(key)
+    }
+
+    /// Gives a key that nothing used yet the stub that was taken.
+    pub fn set_stub(&mut self, key: KeyNumber, value: ValueName) {
+        self.window.set_stub(key, value);
     }
 
     /// Forgets everything that arrived and goes on. From then on reads of what was forgotten are not judged: a violation is one,

@@ -95,6 +95,12 @@ impl KeptWindow {
         self.stubs[at] = value;
     }
 
+    pub(crate) fn take_stub(&mut self, key: KeyNumber) -> Option<ValueName> {
+        let stub = self.stub(key)?;
+        self.stubs[key as usize] = UNWRITTEN;
+        Some(stub)
+    }
+
     /// Bytes that stubs and what is kept take, about.
     pub(crate) fn n_bytes(&self) -> usize {
         let of = |it: &Kept| {
