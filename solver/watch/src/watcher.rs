@@ -15,6 +15,7 @@ use crate::WatchError;
 use crate::arrival::{Arrival, Horizon, KeyNumber, ValueName, WatchLevel};
 use crate::frame::BatchFrame;
 use crate::index::{Source, VersionIndex};
+use crate::lists::ListRead;
 use crate::rules::{Exact, WatchRules};
 use crate::settle::Settling;
 use crate::window::{Kept, KeptWindow};
@@ -147,6 +148,7 @@ impl<R: WatchRules> Watcher<R> {
         };
         let mut used: FxHashSet<KeyNumber> = self.window.kept.iter().flat_map(ops).collect();
         let unwritten = self.window.initial_of.keys();
+        used.extend(self.window.lists.keys());
         used.extend(unwritten.filter(|&&it| self.window.stub(it).is_none()));
         move |key| !used.contains(&key)
     }
@@ -220,8 +222,10 @@ impl<R: WatchRules> Watcher<R> {
             .filter(|it| it.source == Source::Missing);
         let id = |&at: &u32| self.window.kept[at as usize].arrival.id;
         let of = |it| index.readers(it).iter().map(id);
+        let cut = index.lists.reads.iter().filter(|it| !it.is_whole);
+        let missing = missing.flat_map(|it| of(it).map(|id| (id, it.key)));
         Ok(missing
-            .flat_map(|it| of(it).map(|id| (id, it.key)))
+            .chain(cut.map(|it| (id(&it.reader), it.key)))
             .collect())
     }
 
@@ -235,7 +239,7 @@ impl<R: WatchRules> Watcher<R> {
     ) -> Result<BatchReport, WatchError> {
         for arrival in arrivals {
             if !arrival.is_unknown || self.rules.counts_unknown() {
-                self.window.push(arrival);
+                self.window.push(arrival, self.rules.checks_settled_lists());
             }
         }
         if self.state == WatchState::Fine && !self.step(horizon, backend, budget)? {
@@ -298,6 +302,12 @@ impl<R: WatchRules> Watcher<R> {
     /// transaction that counts did, or one read what it wrote itself later.
     fn stale(&self, index: &VersionIndex) -> Option<Vec<u32>> {
         let mut without_effect = Vec::new();
+        for &reader in &index.lists.broken {
+            if !self.window.kept[reader as usize].is_open {
+                return None;
+            }
+            without_effect.push(reader);
+        }
         for version in &index.versions {
             let Source::Kept(at, write) = version.source else {
                 continue;
@@ -320,6 +330,16 @@ impl<R: WatchRules> Watcher<R> {
     fn count_observed(&mut self, index: &VersionIndex) {
         let kept = &mut self.window.kept;
         let mut observed: Vec<(u32, u32)> = Vec::new();
+        if self.rules.counts_whole_lists() {
+            let of = |it: &ListRead| {
+                let reader = it.reader;
+                it.writers
+                    .iter()
+                    .map(move |&writer| (reader, writer))
+                    .collect::<Vec<_>>()
+            };
+            observed.extend(index.lists.reads.iter().flat_map(of));
+        }
         for version in &index.versions {
             if let Source::Kept(at, _) = version.source
                 && kept[at as usize].is_open
