@@ -56,7 +56,12 @@ pub struct WatchArgs {
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
     /// At that limit first move keys that nothing retained uses to this file, and discard data only if that is not enough.
-    #[arg(long, value_name = "FILE", requires = "memory_limit", conflicts_with = "state")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "memory_limit",
+        conflicts_with = "state"
+    )]
     pub stubs: Option<PathBuf>,
     /// After a violation: `stop`, `continue` with later transactions, or a shell command to run before stopping.
     #[arg(long, value_name = "WHAT", default_value = "stop")]

@@ -123,6 +123,12 @@ impl Engine {
             }
             Judge::Stamps { watcher, violation } => {
                 for txn in txns {
+                    if !txn.lists.is_empty() || !txn.appends.is_empty() {
+                        bail!(
+                            "transaction {}: lists are not watched along timestamps",
+                            txn.id
+                        );
+                    }
                     match (txn.status, txn.start_ts, txn.commit_ts) {
                         (Status::Committed, Some(start), Some(commit)) if start <= commit => {
                             let stamped = Stamped {
@@ -275,5 +281,7 @@ fn arrival(txn: LoggedTxn) -> Arrival {
         is_unknown: txn.status == Status::Unknown,
         reads: txn.reads,
         writes: txn.writes,
+        lists: txn.lists,
+        appends: txn.appends,
     }
 }

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use anyhow::{Result, anyhow, bail};
 use kingsnake_datasets::{Format, Place, read_bytes};
 use kingsnake_history::model::{History, Op, SessionId, Status, Token, TxnId, ValueId};
-use kingsnake_watch::{KeyNumber, ValueName};
+use kingsnake_watch::{EMPTY_LIST, KeyNumber, ValueName};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -227,8 +227,38 @@ pub struct LoggedTxn {
     pub reads: Vec<(KeyNumber, ValueName)>,
     /// For each key that it wrote, the last value.
     pub writes: Vec<(KeyNumber, ValueName)>,
+    /// For each list that it read before it appended to it, all elements; `reads` has the last one.
+    pub lists: Vec<(KeyNumber, Vec<ValueName>)>,
+    /// For each list that it appended to, the elements; `writes` has the last one.
+    pub appends: Vec<(KeyNumber, Vec<ValueName>)>,
     /// Whether its own reads contradict each other or its writes.
     pub is_broken: bool,
+}
+
+impl LoggedTxn {
+    fn append(&mut self, key: KeyNumber, element: ValueName) -> (KeyNumber, ValueName) {
+        match self.appends.iter_mut().find(|it| it.0 == key) {
+            Some(own) => own.1.push(element),
+            None => self.appends.push((key, vec![element])),
+        }
+        (key, element)
+    }
+
+    /// What it appended itself stands at the end; the rest was there before.
+    fn read_list(&mut self, key: KeyNumber, mut elements: Vec<ValueName>) {
+        if let Some(own) = self.appends.iter().find(|it| it.0 == key) {
+            self.is_broken |= !elements.ends_with(&own.1);
+            elements.truncate(elements.len().saturating_sub(own.1.len()));
+        }
+        match self.lists.iter().find(|it| it.0 == key) {
+            Some(read) => self.is_broken |= read.1 != elements,
+            None => {
+                let last = elements.last().copied().unwrap_or(EMPTY_LIST);
+                self.reads.push((key, last));
+                self.lists.push((key, elements));
+            }
+        }
+    }
 }
 
 /// All names of a log.
@@ -317,26 +347,35 @@ impl LogNames {
             commit_ts: stamps.commit_ts,
             reads: Vec::with_capacity(ops.len()),
             writes: Vec::with_capacity(ops.len()),
+            lists: Vec::new(),
+            appends: Vec::new(),
             is_broken: false,
         };
+        let name = |value| value_name(history, history.value_token(value));
         for &op in ops {
-            let (Op::Read { key, value } | Op::Write { key, value }) = op else {
-                bail!(
-                    "transaction {}: lists and range queries are not watched; `kingsnake check` takes them",
-                    history.txn_name(txn)
-                );
+            let refused = |what: &str| {
+                let txn = history.txn_name(txn);
+                anyhow!("transaction {txn}: {what} are not watched; `kingsnake check` takes them")
             };
-            if op.is_write() && history.is_absence(value) {
-                bail!(
-                    "transaction {}: deletes are not watched; `kingsnake check` takes them",
-                    history.txn_name(txn)
-                );
-            }
+            let key = op.key().ok_or_else(|| refused("range queries"))?;
             let number = &mut keys[key.index()];
             if *number == u32::MAX {
                 *number = self.keys.number(history, history.key_token(key));
             }
-            let at = (*number, value_name(history, history.value_token(value)));
+            let number = *number;
+            let at = match op {
+                Op::Write { value, .. } if history.is_absence(value) => {
+                    return Err(refused("deletes"));
+                }
+                Op::Read { value, .. } | Op::Write { value, .. } => (number, name(value)),
+                Op::Append { value, .. } => logged.append(number, name(value)),
+                Op::ReadList { list, .. } => {
+                    let elements = history.list(list).iter().map(|&it| name(it));
+                    logged.read_list(number, elements.collect());
+                    continue;
+                }
+                Op::Range { .. } => return Err(refused("range queries")),
+            };
             let own = logged.writes.iter_mut().find(|it| it.0 == at.0);
             match (op.is_write(), own) {
                 (true, Some(own)) => own.1 = at.1,
