@@ -28,7 +28,7 @@ pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
-pub use watch::{WatchArgs, WatchLevelArg};
+pub use watch::{BatchSize, WatchArgs, WatchLevelArg};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
