@@ -295,6 +295,9 @@ pub struct DiffArgs {
 pub struct StatsArgs {
     /// The history: a file, or a directory of logs.
     pub history: PathBuf,
+    /// The level whose graph is counted.
+    #[command(flatten)]
+    pub level: LevelArgs,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
