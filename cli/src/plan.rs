@@ -19,7 +19,7 @@ use kingsnake_workloads::JepsenWorkload;
 
 use self::level::milliseconds;
 use self::level::{checked_level, checked_spec, promised};
-pub use self::level::{clocked, isolation_map, one_level, questioned_level, spec};
+pub use self::level::{clocked, isolation_map, one_level, questioned_level, searched_level, spec};
 use crate::args::{AssumeArgs, CheckArgs, Command, LimitArgs, Profile, Typed};
 use crate::assumptions;
 use crate::isolation::IsolationMap;
