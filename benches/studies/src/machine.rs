@@ -1,5 +1,8 @@
 //! What the system tells of this machine and its processes; `None` where it does not tell.
 
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
+
 /// The largest resident size of a process so far, in bytes.
 #[cfg(target_os = "linux")]
 pub fn peak_of(process: u32) -> Option<u64> {
@@ -21,8 +24,9 @@ pub fn available() -> Option<u64> {
 #[cfg(target_os = "linux")]
 pub fn processor() -> Option<String> {
     use procfs::Current;
-    let all = procfs::CpuInfo::current().ok()?;
-    Some(all.model_name(0)?.to_owned())
+    static NAME: OnceLock<Option<String>> = OnceLock::new();
+    let read = || Some(procfs::CpuInfo::current().ok()?.model_name(0)?.to_owned());
+    NAME.get_or_init(read).clone()
 }
 
 /// The largest resident size of a process so far, in bytes.

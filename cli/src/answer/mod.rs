@@ -23,6 +23,7 @@ use crate::answer::ordered::Ordered;
 use crate::answer::recorded::OtherOrder;
 use crate::answer::telling::Telling;
 use crate::plan::Plan;
+use crate::processor::PhaseCost;
 use crate::voice::count;
 
 /// A finished check.
@@ -55,8 +56,8 @@ pub struct Answer {
     pub proof: Option<(PathBuf, Checked)>,
     /// Every phase and how long it took, reading first.
     pub phases: Vec<(&'static str, Duration)>,
-    /// The same in seconds of all processors, where the system tells them.
-    pub processor: Vec<(&'static str, f64)>,
+    /// What else each took.
+    pub costs: Vec<PhaseCost>,
     /// From the start of the process to the answer.
     pub time: Duration,
 }
