@@ -45,7 +45,7 @@ PEERS = {
     "plume": {
         "forms": ["text"],
         "levels": {level: ["-t", "PLUME", "-i", name, "{history}"] for level, name in
-                   {"rc": "READ_COMMITTED", "ra": "READ_ATOMICITY", "cc": "CAUSAL_CONSISTENCY"}.items()},
+                   {"rc": "RC", "ra": "RA", "cc": "TCC"}.items()},
         "satisfied": "^ACCEPT", "violated": "^REJECT",
     },
     "dbcop": {
