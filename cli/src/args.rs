@@ -474,7 +474,7 @@ mod tests {
                 documented.extend([name.to_owned(), format!("no-{name}")]);
             }
         }
-        for general in ["help", "version", "leash"] {
+        for general in ["help", "version", "leash", "serve"] {
             documented.insert(general.to_owned());
         }
         let missing: Vec<&&str> = known
@@ -483,7 +483,7 @@ mod tests {
             .collect();
         assert!(missing.is_empty(), "docs/switches.md lacks {missing:?}");
         let invented = |name: &&String| {
-            let general = ["name", "no-name", "help", "version", "leash"];
+            let general = ["name", "no-name", "help", "version", "leash", "serve"];
             !known.contains(name.as_str()) && !general.contains(&name.as_str())
         };
         let invented: Vec<&String> = documented.iter().filter(invented).collect();

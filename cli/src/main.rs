@@ -87,10 +87,12 @@ fn main() {
 
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.general.voice);
-    if typed.general.leash {
+    let serves = matches!(&typed.command, Command::Check(args) if args.many.serve);
+    if typed.general.leash && !serves {
         kingsnake_studies::stay_on_leash();
     }
     match typed.command {
+        Command::Check(args) if serves => many::serve(&args.check, voice),
         Command::Check(args) if args.help_techniques => {
             voice::say(&args::techniques().to_string())?;
             Ok(0)
