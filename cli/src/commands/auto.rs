@@ -32,7 +32,7 @@ use crate::processor;
 use crate::progress::CheckListener;
 use crate::voice::{Voice, count, lasting, printable};
 
-/// The most time for one level where `--timeout` sets no limit.
+/// Time limit per level if `--timeout` sets none.
 const PER_LEVEL: Duration = Duration::from_secs(60);
 
 /// Every level and what became of it.
@@ -41,13 +41,13 @@ pub struct LevelSurvey {
     plan: Plan,
     asked: Vec<Asked>,
     answers: Vec<Option<Report>>,
-    /// For each answer the anomaly, which level's answer implies it, or why it is not known.
+    /// For each answer the anomaly, the level whose answer implies it, or why it is unknown.
     whys: Vec<String>,
-    /// The part of the command line that is about the levels.
+    /// The level options of the command line.
     switches: String,
     /// Every class of anomaly, unless the budget ended first.
     found: Option<FoundAnomalies>,
-    /// The models that hold by the order of versions that is known.
+    /// The models that hold by the known version order.
     shown: Names,
     expected: Expected,
     /// The history, once it has been read.
@@ -126,7 +126,7 @@ impl LevelSurvey {
         })
     }
 
-    /// Reads the history and asks; also returns what the user should know.
+    /// Reads the history and checks it; also returns notes for the user.
     pub fn conduct(
         mut self: Box<Self>,
         args: &CheckArgs,
@@ -152,7 +152,7 @@ impl LevelSurvey {
             (budget, budget.remaining().is_none().then_some(PER_LEVEL)),
             &mut progress,
         )?;
-        // What goes wrong at one level goes wrong at all.
+        // An error at one level occurs at all.
         let mut reports = self.answers.iter().flatten();
         let trouble = reports.find_map(|it| it.stats.prune.device.warning.clone());
         let mut warnings: Vec<String> = source.warnings.clone();
@@ -196,7 +196,7 @@ impl LevelSurvey {
             .zip(self.answers.iter().map(Option::as_ref))
     }
 
-    /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
+    /// 0 if every level that can be checked holds, 1 if one is violated, 3 if none is violated but some are unknown.
     fn exit_status(&self) -> u8 {
         if self.reason.is_some() {
             return 3;
@@ -215,7 +215,7 @@ impl LevelSurvey {
         }
     }
 
-    /// Whether every level holds that can be asked for.
+    /// Whether every level that can be checked holds.
     fn verdict(&self) -> &'static str {
         let known = || self.answers.iter().flatten().map(|it| it.verdict.holds());
         if known().any(|it| it == Some(false)) {
@@ -227,14 +227,14 @@ impl LevelSurvey {
         }
     }
 
-    /// What is known of every model.
+    /// The state of every model.
     fn models(&self) -> KnownModels {
         let decided = self.rows();
         let decided = decided.filter_map(|(it, answer)| Some((*it, holds(answer)?)));
         KnownModels::new(decided, self.found.as_ref(), &self.shown)
     }
 
-    /// What was expected and is not so.
+    /// Expectations that do not hold.
     fn missed(&self) -> Vec<String> {
         let found = self.found.as_ref();
         found.map_or(Vec::new(), |found| {
@@ -440,7 +440,7 @@ fn word(answer: Option<&Report>) -> &'static str {
     answer.map_or("no times", |it| it.verdict.word())
 }
 
-/// The anomaly, which level's answer implies it, or why it is not known.
+/// The anomaly, the level whose answer implies it, or why it is unknown.
 fn why(meaning: &Meaning<'_>, spec: Spec, answer: Option<&Report>) -> String {
     let Some(Report {
         verdict, decider, ..

@@ -135,8 +135,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     limits::tell(&budget, bounds, start, status, move || {
         answer.tell(&files, explains);
         deliver(&mut *answer, &files, voice, explains)?;
-        // The process ends here; giving a million transactions back one by one would only take time.
-        std::mem::forget(answer);
+        limits::let_go(answer);
         Ok(())
     })
 }
@@ -148,7 +147,6 @@ fn instead(args: &CheckArgs, error: &anyhow::Error, budget: &Budget) -> Option<C
     }
     let mut args = args.clone();
     args.read.workload = Some(workload::recognised(&args, budget)?);
-    args.limits.threads = None; // They have been started.
     Some(args)
 }
 
@@ -170,7 +168,7 @@ fn settled(
     answer
 }
 
-/// Complains about files that cannot be written, or that are each other or the history.
+/// Refuses output files that cannot be written, or that are the same file as another output or the input.
 pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     let instance = args.files.proof.as_deref().map(instance_path);
     let instance = instance.as_deref().map(|path| Output {
@@ -184,14 +182,14 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
-/// Whether a file was refused because its operations are no transactions.
+/// Whether a file was refused because its operations are not transactions.
 fn is_no_transaction(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<ReadError>().map(ReadError::problem);
     matches!(problem, Some(InputProblem::Unsupported(_)))
 }
 
-/// Jepsen's logs of compare-and-sets are checked for linearizability unless a level was given: their values repeat, and
-/// clients of registers are promised that.
+/// Jepsen's compare-and-set logs are checked for linearizability unless a level is given: their values repeat, and
+/// clients of registers are promised linearizability.
 fn for_registers(
     plan: Plan,
     args: &CheckArgs,
@@ -203,7 +201,7 @@ fn for_registers(
     if is_asked || !is_log || parsed.history.all_compares().is_empty() {
         return plan;
     }
-    // What was typed may be about serializability only, such as --session-order.
+    // The options may apply to serializability only, such as --session-order.
     let Ok(registers) = Plan::at(Level::Linearizable, args) else {
         return plan;
     };
@@ -223,7 +221,7 @@ fn answer(
     mut progress: CheckListener,
     start: Instant,
 ) -> Result<(Answer<'static>, Vec<String>)> {
-    let mut marks = Marks::default();
+    let mut marks = Marks::new(args.files.json.is_some());
     marks.begin(Phase::Parse);
     progress.event(ProgressEvent::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
@@ -320,7 +318,7 @@ fn answer(
     for &(name, time) in &report.stats.phases {
         answer.cost.spend(name, time);
     }
-    answer.cost.processor = marks.spent();
+    answer.cost.by_phase = marks.spent();
     answer.history = Some(Cow::Owned(history));
     (answer.source, answer.stats) = (source, report.stats);
     (answer.traces, answer.found) = (traces, found);
@@ -328,7 +326,7 @@ fn answer(
     Ok((answer, warnings))
 }
 
-/// The proof and its instance under their names, or why there is none.
+/// The proof and its instance under their file names, or why there is none.
 fn proven(
     proving: Proving,
     path: &Path,

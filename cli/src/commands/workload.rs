@@ -26,10 +26,10 @@ use crate::plan::Plan;
 use crate::voice::{Voice, count, lasting, printable};
 use crate::{plot, processor};
 
-/// More violations than this are counted, not told.
+/// Further violations are counted, not listed.
 const TOLD: usize = 10;
 
-/// The workload of a log that is no history of transactions, if its operations tell.
+/// The workload of a log that is not a history of transactions, if its operations identify it.
 pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<JepsenWorkload> {
     let (log, ..) = open_log(&args.history, &options(&args.read, budget)).ok()?;
     recognise(&log)

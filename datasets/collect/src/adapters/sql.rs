@@ -53,7 +53,7 @@ impl Dialect {
         self.ask(link, &format!("sql {statement}"))
     }
 
-    /// What the database calls itself.
+    /// The database's own name.
     pub(super) fn version(&self, link: &mut dyn SqlLink) -> Result<String, Failure> {
         match self.ask(link, "version")? {
             Answer::Rows(rows) => Ok(rows.concat().join(" ")),
@@ -139,7 +139,7 @@ impl SqlClient {
         if !self.is_ranked() {
             return Ok(None);
         }
-        // Nobody else can write the row before this transaction ends.
+        // No other transaction can write the row before this one ends.
         let rows = self.numbers(&format!("SELECT n FROM {REGISTERS} WHERE k = {key}"))?;
         Ok(rows.concat().first().copied())
     }

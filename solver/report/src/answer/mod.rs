@@ -74,13 +74,24 @@ impl Source {
     }
 }
 
+/// What a phase used.
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseCost {
+    /// The phase.
+    pub name: &'static str,
+    /// Seconds of all threads, where the system tells them.
+    pub seconds: Option<f64>,
+    /// The largest resident size from the start of the process to the end of the phase, in bytes, where it was asked for.
+    pub peak: Option<u64>,
+}
+
 /// What a check cost, besides its statistics.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
     /// Every phase and how long it took, reading first.
     pub phases: Vec<(&'static str, Duration)>,
-    /// The same in seconds of all processors, where the system tells them.
-    pub processor: Vec<(&'static str, f64)>,
+    /// What else each used.
+    pub by_phase: Vec<PhaseCost>,
     /// From the start to the answer.
     pub time: Duration,
     /// Seconds of all processors so far.
@@ -124,11 +135,11 @@ impl OtherOrder {
     pub fn sentence(self) -> &'static str {
         match self {
             OtherOrder::Some => {
-                "Yet some other order explains what the clients saw: the protocol broke its own order, and no client was wronged."
+                "Some other order explains what the clients saw: the protocol broke its own order, but no client observed a violation."
             }
             OtherOrder::None => "No other order explains what the clients saw either.",
             OtherOrder::Undecided => {
-                "Whether some other order explains what the clients saw is not decided here."
+                "Whether some other order explains what the clients saw was not decided."
             }
         }
     }

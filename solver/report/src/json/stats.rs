@@ -9,10 +9,14 @@ use crate::answer::Cost;
 
 /// What a check took.
 pub fn stats(stats: &CheckStats, cost: &Cost) -> Value {
-    let used = |phase| cost.processor.iter().find(|(name, _)| *name == phase);
     let phase = |&(name, time): &(&str, std::time::Duration)| {
-        let cpu_seconds = used(name).map(|(_, seconds)| *seconds);
-        json!({"name": name, "seconds": time.as_secs_f64(), "cpu_seconds": cpu_seconds})
+        let used = cost.by_phase.iter().find(|it| it.name == name);
+        json!({
+            "name": name,
+            "seconds": time.as_secs_f64(),
+            "cpu_seconds": used.and_then(|it| it.seconds),
+            "peak_memory_bytes": used.and_then(|it| it.peak),
+        })
     };
     let heuristic = stats.heuristic.as_ref();
     let heuristic = heuristic.map(|it| {

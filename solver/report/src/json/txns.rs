@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::answer::status_word;
 
-/// How many transactions had committed when the last of these did; nothing without times.
+/// Number of transactions committed when the last of these committed; null without times.
 pub(super) fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
     let commit = |txn: TxnId| {
         let commit = history.interval(txn).commit;

@@ -1,4 +1,4 @@
-//! What the check took: phases as bars, pruning rounds as a table, the solver's counts.
+//! The cost of a check: phases as bars, pruning rounds as a table, solver statistics.
 
 use kingsnake_solver::model::{History, Status};
 use kingsnake_text::{count, grouped, lasting, sized};
@@ -68,7 +68,7 @@ fn numbers(answer: &Answer<'_>, terms: &Terms) -> Markup {
     }
 }
 
-/// How large a history is, and how its transactions ended.
+/// The size of a history, and the outcomes of its transactions.
 pub fn sizes(history: &History) -> Vec<(&'static str, String)> {
     let n = |status| {
         history

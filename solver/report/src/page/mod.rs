@@ -1,6 +1,6 @@
-//! The answer as one self-contained HTML page: no network, light and dark, readable on a phone and on paper.
+//! The answer as one self-contained HTML page: no network, light and dark, usable on a phone and on paper.
 //!
-//! Invariant: everything is markup of `maud`, which escapes what it is given, and the page tells everything without its program.
+//! Invariant: everything is markup of `maud`, which escapes its input, and the page is complete without JavaScript.
 
 mod around;
 mod cards;
@@ -30,7 +30,7 @@ use crate::answer::telling::Telling;
 use crate::answer::{Answer, Source};
 use crate::picture::{ArrowKind, Scene, dependency, svg};
 
-/// The look that only these pages and their pictures need.
+/// The style of these pages and their pictures.
 pub const STYLE: &str = concat!(
     include_str!("page.css"),
     include_str!("../picture/picture.css")
@@ -38,7 +38,7 @@ pub const STYLE: &str = concat!(
 /// Zoom, pan, filters, details.
 pub const SCRIPT: &str = include_str!("page.js");
 
-/// More transactions than this are not spelt out.
+/// More transactions than this are not listed in full.
 const MOST_TXNS: usize = 60;
 
 /// The page.
@@ -134,7 +134,7 @@ fn head(answer: &Answer<'_>, terms: &Terms) -> Markup {
     }
 }
 
-/// The words with a capital and a full stop.
+/// The sentence with a capital and a full stop.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {
@@ -143,7 +143,7 @@ fn sentence(words: &str) -> String {
     format!("{}{}.", first.to_uppercase(), letters.as_str())
 }
 
-/// The counterexample as a picture, with what its arrows mean.
+/// The counterexample as a picture, with its legend.
 pub fn picture(scene: &Scene, terms: &Terms) -> Markup {
     html! {
         section #picture {
@@ -153,7 +153,7 @@ pub fn picture(scene: &Scene, terms: &Terms) -> Markup {
     }
 }
 
-/// A picture; its ids begin with `ids`, which no other picture of the page may have.
+/// A picture; its ids begin with the unique prefix `ids`.
 fn drawing(scene: &Scene, ids: &str, terms: &Terms) -> Markup {
     let mut words = String::from("Each row is a session. ");
     if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
@@ -274,7 +274,7 @@ fn located(
         .collect();
     let again = source.format.zip(source.again.as_ref());
     let found = again.map(|(format, again)| locate(&source.path, format, &wanted, again));
-    // The verdict stands; a file that has gone away since is no error of it.
+    // The verdict is final; a file that has since been removed is no error.
     let found = found.and_then(Result::ok).unwrap_or_default();
     let lines = txns.iter().zip(found.lines);
     let lines = lines.filter_map(|(&txn, line)| Some((txn, line?)));

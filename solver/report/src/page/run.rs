@@ -1,11 +1,11 @@
-//! How to repeat the run, and how to check its certificate.
+//! How to reproduce the run, and how to check its certificate.
 
 use kingsnake_text::count;
 use maud::{Markup, html};
 
 use crate::answer::{Answer, Run};
 
-/// How to check the certificate again.
+/// How to check the certificate.
 pub fn certificate(answer: &Answer<'_>, n_points: usize) -> Markup {
     let has_begins = !answer.promise.is_recorded()
         && (answer.history()).is_some_and(|it| answer.asked.spec.has_begins(it));
