@@ -35,9 +35,9 @@ use crate::voice::{Voice, count, lasting, printable};
 /// Time limit per level if `--timeout` sets none.
 const PER_LEVEL: Duration = Duration::from_secs(60);
 
-/// Every level and what became of it.
+/// Every level and its outcome.
 pub struct LevelSurvey {
-    /// What runs at each level; its own level means nothing.
+    /// What runs at each level; the level in it is replaced.
     plan: Plan,
     asked: Vec<Asked>,
     answers: Vec<Option<Report>>,

@@ -213,7 +213,7 @@ fn for_registers(
     registers
 }
 
-/// The answer, and what the user should know besides.
+/// The answer, and notes for the user.
 fn answer(
     plan: Plan,
     args: &CheckArgs,

@@ -1,4 +1,4 @@
-//! The answer as one JSON document. The field names are a promise: docs/json.md describes them, and a test holds them to it.
+//! The answer as one JSON document. The field names are stable: docs/json.md describes them, and a test compares the two.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub use stats::{rounds, solver, stats};
 
 use txns::{position, txn_view};
 
-/// The document's version. It grows when a field changes its meaning or goes.
+/// The version of the document. It grows when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 2;
 
 /// The whole document, whatever was asked: a level, all levels or the rule of a workload. What does not apply is null.
@@ -42,15 +42,15 @@ pub struct Document {
     pub reason: Option<Value>,
     anomaly: Option<Value>,
     story: Option<Value>,
-    /// Of a satisfied history, where it was asked for.
+    /// For a satisfied history, if requested.
     tightness: Option<Value>,
     counterexample: Option<Value>,
     /// Every class of anomaly, and what they rule out.
     #[serde(flatten)]
     pub all: Map<String, Value>,
-    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    /// Whether some other order explains what clients saw, if a certificate is refuted and this was requested.
     other_order: Option<&'static str>,
-    /// How many transactions had committed when the last of those involved did.
+    /// Number of transactions committed when the last of those involved committed.
     position: Option<usize>,
     transactions: Vec<Value>,
     proof: Option<Value>,
@@ -73,7 +73,7 @@ pub struct Document {
     command: Option<String>,
 }
 
-/// The fields of all anomalies, where they were not looked for.
+/// The fields of all anomalies if they were not searched for.
 fn no_anomalies() -> Map<String, Value> {
     let names = [
         "anomalies",

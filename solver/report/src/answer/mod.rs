@@ -88,7 +88,7 @@ pub struct PhaseCost {
 /// What a check cost, besides its statistics.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
-    /// Every phase and how long it took, reading first.
+    /// Every phase with its duration, reading first.
     pub phases: Vec<(&'static str, Duration)>,
     /// What else each used.
     pub by_phase: Vec<PhaseCost>,
@@ -110,14 +110,14 @@ impl Cost {
     }
 }
 
-/// Whether some other order explains what clients saw, where a certificate is refuted.
+/// Whether some other order explains what clients saw, if a certificate is refuted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OtherOrder {
     /// One does.
     Some,
     /// None does.
     None,
-    /// It is not decided.
+    /// Not decided.
     Undecided,
 }
 
@@ -159,23 +159,23 @@ pub struct Answer<'h> {
     pub source: Source,
     /// The verdict.
     pub verdict: Verdict,
-    /// Who gave it.
+    /// The component that decided.
     pub decider: Decider,
-    /// What was traced in the history, if anybody asked.
+    /// The history's meaning, if it was computed.
     pub traces: Option<Traces>,
-    /// What it took, without reading.
+    /// Duration without reading.
     pub stats: CheckStats,
     /// What happened, if the level is violated.
     pub telling: Option<Telling>,
-    /// The order and how tight it is, if the level is satisfied and that was asked for.
+    /// The order and its tightness, if the level is satisfied and they were requested.
     pub ordered: Option<Ordered>,
-    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    /// Whether some other order explains what clients saw, if a certificate is refuted and this was requested.
     pub other_order: Option<OtherOrder>,
-    /// What in the log may have been taken for this answer by mistake.
+    /// Logging mistakes that could have caused this answer.
     pub hints: Vec<String>,
-    /// Every class of anomaly, if that was asked for.
+    /// Every class of anomaly, if requested.
     pub found: Option<FoundAnomalies>,
-    /// What was expected; where something was, it sets the exit status.
+    /// Expectations; if there are any, they set the exit status.
     pub expected: Expected,
     /// The proof that was written, and what checking it found.
     pub proof: Option<(PathBuf, Checked)>,
@@ -245,7 +245,7 @@ impl Answer<'_> {
         self.verdict.word()
     }
 
-    /// What was expected and is not so.
+    /// Expectations that do not hold.
     pub fn missed(&self) -> Vec<String> {
         let violated = match &self.verdict {
             Verdict::Violated(_) if !self.promise.is_recorded() => broken_by(self.asked),
@@ -364,7 +364,7 @@ impl Answer<'_> {
         }
     }
 
-    /// What the report must say about transactions of unknown end.
+    /// The note about transactions of unknown outcome.
     pub fn about_unknown(&self) -> Option<String> {
         let stats = &self.stats;
         if stats.n_unknown_counted + stats.n_unknown_dropped == 0 {
@@ -377,7 +377,7 @@ impl Answer<'_> {
     }
 }
 
-/// How an answer at a weak level was found, unless its reads cannot have happened or nothing was decided.
+/// How an answer at a weak level was found, unless its reads are impossible or nothing was decided.
 fn weak_how(decider: Decider, violated: bool) -> Option<&'static str> {
     Some(match decider {
         Decider::Linear => "one topological sort of the commits decided",
@@ -401,7 +401,7 @@ pub fn subject(name: &str, history: &History) -> String {
     )
 }
 
-/// The last part of a path, or all of it where it has none, as it can be printed.
+/// The last part of a path, or the whole path if it has none, in printable form.
 pub fn base_name(path: &Path) -> String {
     if path.as_os_str().is_empty() {
         return "history".to_owned();

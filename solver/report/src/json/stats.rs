@@ -51,7 +51,7 @@ pub fn stats(stats: &CheckStats, cost: &Cost) -> Value {
     })
 }
 
-/// What each round of pruning did.
+/// What each pruning round did.
 pub fn rounds(stats: &PruneStats) -> Value {
     let rounds = stats.rounds.iter().map(|it| {
         let seconds = it.time.as_secs_f64();
@@ -60,7 +60,7 @@ pub fn rounds(stats: &PruneStats) -> Value {
     rounds.collect()
 }
 
-/// What the back end did.
+/// Statistics of the back end.
 pub fn solver(decide: &DecideStats) -> Value {
     // A device took part, or was to.
     let is_used = !decide.device.name.is_empty() || decide.device.warning.is_some();
