@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kingsnake::{
@@ -239,6 +239,7 @@ fn work<T: Send>(
     let input = Input::of(history)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, events) = mpsc::channel();
+    let events = Mutex::new(events);
     let (done, raised) = std::thread::scope(|scope| {
         let flag = Arc::clone(&stop);
         let worker = scope.spawn(move || {
@@ -256,7 +257,10 @@ fn work<T: Send>(
         });
         let mut raised = Ok(());
         loop {
-            let told = python.detach(|| events.recv_timeout(PATIENCE));
+            let told = python.detach(|| {
+                let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+                events.recv_timeout(PATIENCE)
+            });
             let heard = match told {
                 Ok(Told::Event(event)) => match progress {
                     Some(progress) if raised.is_ok() => progress.call1((words(&event),)).map(drop),
