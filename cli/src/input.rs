@@ -10,6 +10,7 @@ use kingsnake_workloads::JepsenWorkload;
 
 use crate::args::ReadArgs;
 use crate::limits::{Stopped, is_stdio};
+use crate::memory;
 use crate::plan::Plan;
 use crate::remarks::remarks;
 
@@ -20,6 +21,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     } else {
         path
     };
+    memory::expect(std::fs::metadata(path).map_or(0, |it| it.len()));
     let options = options(args, budget);
     let mut parsed = match args.workload {
         Some(lock @ (JepsenWorkload::Mutex | JepsenWorkload::OwnedMutex)) => {
