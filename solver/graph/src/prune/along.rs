@@ -243,3 +243,50 @@ fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> us
     }
     low
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rounds::tests::problem;
+    use super::*;
+    use crate::problem::Problem;
+    use crate::reach::Dag;
+    use kingsnake_context::budget::Budget;
+
+    /// Whether the first judgement along chains finds what judging every pair finds, if these are the places.
+    fn is_whole(problem: &Problem, dag: &Dag, places: &[u32], looks_back: bool) -> bool {
+        let clocks = Clocks::new(dag, &problem.chains);
+        let descending = looks_back.then(|| clocks.descending(dag));
+        let judge = Judge {
+            orders: &problem.orders,
+            reach: &clocks,
+            budget: &Budget::unlimited(),
+        };
+        let along = judge.along_chains(places, descending.as_ref());
+        let (mut along, mut all) = (along.expect("time"), judge.all_pairs().expect("time"));
+        along.open.sort_unstable();
+        all.open.sort_unstable();
+        // Along chains an edge stands for those that it implies.
+        let closed = dag.with(along.edges.iter()).expect("no cycle");
+        let closed = Clocks::new(&closed, &problem.chains);
+        let is_implied = |edge: &crate::edge::Edge| closed.reaches(edge.from, edge.to);
+        along.open == all.open && all.edges.iter().all(is_implied)
+    }
+
+    #[test]
+    fn along_chains_every_pair_is_judged_as_by_itself() {
+        let mut n_caught = 0;
+        for (n_txns, n_sessions, n_keys) in [(24, 3, 2), (60, 5, 3), (300, 6, 40), (900, 9, 7)] {
+            let problem = problem(n_txns, n_sessions, n_keys);
+            let dag = Dag::new(problem.n_nodes, problem.edges.iter()).expect("no cycle");
+            for looks_back in [false, true] {
+                let is_whole = |places| is_whole(&problem, &dag, places, looks_back);
+                assert!(is_whole(&dag.places()), "{n_txns} {looks_back}");
+                let mut wrong = dag.places();
+                wrong.reverse();
+                n_caught += usize::from(!is_whole(&wrong));
+                n_caught += usize::from(!is_whole(&vec![0; problem.n_nodes]));
+            }
+        }
+        assert!(n_caught > 8, "{n_caught} of 16 wrong places were caught");
+    }
+}
