@@ -1,6 +1,6 @@
 //! The rows of a study on disk: `study.json` says whose they are, `rows.jsonl` is the truth, `rows.csv` repeats it.
 //!
-//! Invariant: a row is on disk before anybody hears of it, and a line that a crash tore is cut off, so that its cell
+//! Invariant: a row is on disk before it is reported, and a line torn by a crash is cut off, so that its cell
 //! runs again.
 
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ impl Ledger {
             expect_same(&about, &identity, directory)?;
         } else if rows_at.exists() {
             bail!(
-                "{} has no study.json, so the study that its rows belong to is unknown; choose another --out, or pass --restart to delete them",
+                "{} has no study.json, so the study of its rows is unknown; choose another --out, or pass --restart to delete them",
                 rows_at.display()
             );
         } else {
@@ -136,7 +136,7 @@ impl Returned for Ledger {
     fn merge(&mut self) -> Result<Vec<String>> {
         let mut new = Vec::new();
         for row in rowfiles::read(&self.directory)? {
-            // What failed before, and runs again, is no news.
+            // A failure that is retried is not reported.
             let is_known = row.attempt > 0 && row.attempt <= self.again.attempts(&row.cell);
             if !self.has(&row.cell) && !is_known {
                 new.push(row.cell.clone());
@@ -359,7 +359,7 @@ fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::R
         return Ok(());
     }
     if !kind.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
+        return Err(std::io::Error::other("not a regular file"));
     }
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];

@@ -1,4 +1,4 @@
-//! Judges batches: a watcher of graphs, or one of timestamps.
+//! Judges batches, by a graph watcher or a timestamp watcher.
 
 use anyhow::{Context, Result, bail};
 use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
@@ -38,12 +38,12 @@ pub struct Engine {
 /// What is wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum WatchViolation {
-    /// The check says what.
+    /// The check gives the reason.
     Check,
     Stamps(StampViolation),
 }
 
-/// The level of a watcher, unless it is that of timestamps.
+/// The level of a watcher, unless it is the timestamp watcher.
 pub fn watch_level(level: WatchLevelArg) -> Option<WatchLevel> {
     match level {
         WatchLevelArg::StrictSer => Some(WatchLevel::StrictSer),
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// Takes what arrived; what is wrong, if something is.
+    /// Takes what arrived; returns what is wrong, if anything.
     pub fn batch(
         &mut self,
         txns: Vec<LoggedTxn>,
@@ -170,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Reads that wait for their writers, as names and keys, apart from those that show a violation.
+    /// Reads that wait for their writers, as names and keys, except those that show a violation.
     pub fn pending(&self) -> Vec<(u64, KeyNumber)> {
         let Judge::Graph { watcher, .. } = &self.judge else {
             return Vec::new();
@@ -196,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// The names of what is kept.
+    /// The names of retained transactions.
     pub fn kept_ids(&self) -> Vec<u64> {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.kept_ids().collect(),
@@ -204,7 +204,7 @@ impl Engine {
         }
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate number of retained bytes.
     pub fn n_bytes(&self) -> usize {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.n_bytes(),
@@ -232,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub fn is_partial(&self) -> bool {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.is_partial(),
@@ -240,7 +240,7 @@ impl Engine {
         }
     }
 
-    /// The watcher as JSON, where there is one.
+    /// The watcher as JSON, if there is one.
     pub fn snapshot(&self) -> Result<String> {
         Ok(match &self.judge {
             Judge::Graph { watcher, .. } => serde_json::to_string(&watcher.snapshot())?,

@@ -1,5 +1,5 @@
-//! Lines of the log as transactions of a watcher: keys, sessions and values become numbers, and what no other transaction can see
-//! is judged at once.
+//! Turns lines of the log into transactions of a watcher: keys, sessions and values become numbers, and what concerns a
+//! single transaction is judged at once.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -66,7 +66,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// The number of a name, made if it is new.
+    /// The number of a name, assigned if it is new.
     pub fn number(&mut self, history: &History, name: Token) -> u32 {
         self.of(Plain::token(history, name))
     }
@@ -168,12 +168,12 @@ fn packed_text(text: &str) -> ValueName {
     0x20 << 120 | (hash(1) << 64 | hash(2)) >> 8
 }
 
-/// A transaction's name: small numbers as they are, others by a number in a table.
+/// A transaction's code: small numbers as they are, others by a number in a table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TxnNames {
     other: FxHashMap<u64, String>,
     next: u64,
-    /// How many there may be before those that are gone are removed.
+    /// Table size at which unused entries are removed.
     most: usize,
 }
 
@@ -206,7 +206,7 @@ impl TxnNames {
             .unwrap_or_else(|| id.to_string())
     }
 
-    /// Forgets the names of all but these, once in a while.
+    /// Removes the names of all but these, from time to time.
     pub fn retain(&mut self, kept: impl Fn() -> Vec<u64>) {
         if self.other.len() > self.most.max(10_000) {
             let kept: rustc_hash::FxHashSet<u64> = kept().into_iter().collect();
@@ -226,7 +226,7 @@ pub struct LoggedTxn {
     pub status: Status,
     pub start_ts: Option<i64>,
     pub commit_ts: Option<i64>,
-    /// For each key that it read before it wrote it, the value.
+    /// For each key that it read before writing it, the value.
     pub reads: Vec<(KeyNumber, ValueName)>,
     /// For each key that it wrote, the last value.
     pub writes: Vec<(KeyNumber, ValueName)>,

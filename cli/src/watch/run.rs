@@ -27,14 +27,14 @@ use crate::args::{BatchSize, WatchArgs, WatchLevelArg};
 use crate::limits::is_stdio;
 use crate::voice::{Voice, say};
 
-/// Fewer transactions wait this long for more.
+/// An incomplete batch waits this long for more.
 const SHORT: Duration = Duration::from_millis(100);
-/// Before the first batch sessions have this long to appear.
+/// Before the first batch, sessions have this long to appear.
 const FIRST: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 const LEAST_BATCH: usize = 1000;
 
-/// A watch that is under way.
+/// A running watch.
 pub struct Watch<'a> {
     args: &'a WatchArgs,
     voice: Voice,
@@ -56,12 +56,12 @@ pub struct Watch<'a> {
     found: Option<&'a AtomicBool>,
 }
 
-/// What is given where the watch is a part of another command.
+/// Settings of a watch inside another command.
 pub struct WatchWithin<'a> {
     pub input: LogInput,
     /// Raised at the first violation.
     pub found: &'a AtomicBool,
-    /// Where the figures go.
+    /// The receiver of the figures.
     pub figures: SharedFigures,
 }
 
@@ -232,7 +232,7 @@ impl<'a> Watch<'a> {
             }
             let is_done = self.feed.is_ended;
             let wait = if self.n_batches == 0 { FIRST } else { SHORT };
-            // At the first batch, sessions that were not heard of yet may be under way.
+            // Until the first batch, sessions that are not known yet may appear.
             let is_settled = is_idle || self.n_batches > 0 && !self.input.has_unread();
             let is_due = is_settled && self.last_batch.elapsed() >= wait;
             let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
@@ -250,7 +250,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes lines, and judges them batch by batch; whether the watch goes on.
+    /// Takes lines, and judges them batch by batch; returns whether the watch continues.
     fn take(&mut self, mut piece: Piece) -> Result<bool> {
         let mut waiting = std::mem::take(&mut piece.bytes);
         let is_last = piece.is_last;
@@ -263,7 +263,7 @@ impl<'a> Watch<'a> {
             piece.is_last = is_last && waiting.is_empty();
             self.take_lines(&piece)?;
             piece.offset += piece.bytes.len() as u64;
-            // A file that was not read at all may have sessions that hold others back.
+            // A file that was not read yet may have sessions that hold others back.
             let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
             if is_full && !self.feed.is_done() && !self.judge(false)? {
                 return Ok(false);
@@ -315,7 +315,7 @@ impl<'a> Watch<'a> {
         self.engine.as_mut().context("no engine")
     }
 
-    /// Judges what arrived, in batches; whether the watch goes on.
+    /// Judges what arrived, in batches; returns whether the watch continues.
     fn judge(&mut self, is_done: bool) -> Result<bool> {
         let all = std::mem::take(&mut self.feed.ready);
         let mut initial = std::mem::take(&mut self.feed.initial_of);
@@ -385,7 +385,7 @@ impl<'a> Watch<'a> {
             return Ok(());
         };
         let is_due = self.is_state_due() || is_last;
-        // Between batches nothing is under way but what the files still hold.
+        // Between batches only the files still hold lines.
         if !is_due || !self.feed.ready.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! What arrives: a transaction reduced to what other transactions can see of it.
+//! An arriving transaction, reduced to what other transactions can see of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -79,9 +79,9 @@ pub struct Horizon {
     pub watermark: i64,
     /// The sessions that can still deliver.
     pub live: Vec<u32>,
-    /// Sessions that nothing was heard of may appear; each begins with a transaction that reads and writes this key.
+    /// Further sessions may appear; each begins with a transaction that reads and writes this key.
     pub fence: Option<KeyNumber>,
-    /// Sessions that nothing was heard of may appear, and each of their transactions begins at the watermark or later. At levels
+    /// Further sessions may appear, and each of their transactions begins at the watermark or later. At levels
     /// without real time nothing is settled then, unless there is a fence.
     pub is_open: bool,
 }

@@ -1,4 +1,4 @@
-//! A batch as an ordinary problem: nodes, known edges and orders of what is kept.
+//! A batch as an ordinary problem: nodes, known edges and orders of the retained transactions.
 //!
 //! Edges of sessions, reads, time and the barrier are made again from the fields of what is kept. Only orders whose reason is
 //! gone are stored. The barrier of batch e comes after what was past then and before what arrived later.
@@ -12,7 +12,7 @@ use crate::window::{KeptWindow, NEVER, Point};
 
 const NONE: u32 = u32::MAX;
 
-/// A problem, and what its nodes stand for.
+/// A problem, and the meaning of its nodes.
 #[derive(Debug)]
 pub(crate) struct BatchFrame {
     width: u32,

@@ -12,7 +12,7 @@ pub trait WatchRules {
         tails
     }
 
-    /// Whether sessions that nothing was heard of are waited for.
+    /// Whether sessions that have not appeared yet are waited for.
     fn awaits_new_sessions(&self) -> bool {
         true
     }
@@ -88,7 +88,7 @@ pub trait WatchRules {
     }
 }
 
-/// The rules as they are proved.
+/// The rules as proved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact;
 

@@ -1,4 +1,4 @@
-//! Forgets what no later transaction can tell from what it leaves behind.
+//! Discards what later transactions cannot distinguish from what it leaves behind.
 //!
 //! *Past* is what known edges put before everything that can still arrive. A version is *dead* if a later one of its key is past.
 //! A component of the graph of known edges and both sides of everything open is *settled* if all of it is past, no version of an

@@ -1,4 +1,4 @@
-//! What would hold if a transaction of unknown end counted: one pruned problem for each.
+//! The consequences of a transaction with unknown outcome counting: one pruned problem each.
 
 use kingsnake_context::budget::Budget;
 use rustc_hash::FxHashSet;
@@ -26,7 +26,7 @@ impl Supposed {
 }
 
 impl<R: WatchRules> Settling<'_, R> {
-    /// Looks at every open transaction as if it counted.
+    /// Considers every open transaction as if it counted.
     pub(crate) fn suppose(&mut self, budget: &Budget) -> Result<Supposed, WatchError> {
         let mut supposed = Supposed::default();
         let kept = &self.watcher.window.kept;

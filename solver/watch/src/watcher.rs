@@ -1,4 +1,4 @@
-//! The loop over batches: add what arrived, prune, decide, and forget what is settled.
+//! The loop over batches: add what arrived, prune, decide, and discard what is settled.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::rules::{Exact, WatchRules};
 use crate::settle::Settling;
 use crate::window::{Kept, KeptWindow};
 
-/// What is watched for.
+/// What to watch for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WatchOptions {
     /// The level.
@@ -34,7 +34,7 @@ pub struct WatchOptions {
     pub keeps_order: bool,
 }
 
-/// What is known after a batch.
+/// The state after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WatchState {
     /// No violation so far.
@@ -46,7 +46,7 @@ pub enum WatchState {
 /// The sizes after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchReport {
-    /// What is known.
+    /// The state.
     pub state: WatchState,
     /// Transactions that are kept.
     pub n_kept: usize,
@@ -86,7 +86,7 @@ pub struct Watcher<R = Exact> {
     state: WatchState,
     n_constraints: usize,
     pub(crate) order: Vec<WatchedPoint>,
-    /// Reads that nothing explains although nothing can arrive any more that would.
+    /// Reads without a writer that no further arrival can explain.
     pub(crate) refused: Vec<(u64, u32)>,
 }
 
@@ -96,7 +96,7 @@ impl Watcher {
         Watcher::with_rules(options, Exact)
     }
 
-    /// Everything that the next batches depend on, to be stored.
+    /// Everything that the next batches depend on, for storing.
     pub fn snapshot(&self) -> impl Serialize + '_ {
         (&self.options, &self.window, self.state)
     }
@@ -183,17 +183,17 @@ impl<R: WatchRules> Watcher<R> {
         self.refused.clear();
     }
 
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub fn is_partial(&self) -> bool {
         self.window.initial.is_none()
     }
 
-    /// The order of what was dropped since the last call, where orders are kept. It goes on where the last one ended.
+    /// The order of what was dropped since the last call, if orders are kept. It continues the previous one.
     pub fn take_order(&mut self) -> Vec<WatchedPoint> {
         std::mem::take(&mut self.order)
     }
 
-    /// Of a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
+    /// For a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
     pub fn refused(&self) -> &[(u64, u32)] {
         &self.refused
     }
@@ -203,12 +203,12 @@ impl<R: WatchRules> Watcher<R> {
         self.window.kept.iter().map(|it| it.arrival.id)
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate number of retained bytes.
     pub fn n_bytes(&self) -> usize {
         self.window.n_bytes()
     }
 
-    /// What is known.
+    /// The state.
     pub fn state(&self) -> WatchState {
         self.state
     }

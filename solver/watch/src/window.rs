@@ -1,5 +1,5 @@
-//! What is kept between batches: transactions that are not settled, one version of every key, and orders that are known although
-//! what showed them is gone.
+//! The data between batches: transactions that are not settled, one version of every key, and orders that are known
+//! although the transactions that showed them are gone.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -49,10 +49,10 @@ impl Kept {
     }
 }
 
-/// No value: the initial state of the key is its stub. No caller names a value so.
+/// No value: the initial state of the key is its stub. Callers do not use this name.
 const UNWRITTEN: ValueName = ValueName::MAX;
 
-/// What is kept.
+/// The retained data.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct KeptWindow {
     /// In the order of their arrival.
@@ -61,7 +61,7 @@ pub(crate) struct KeptWindow {
     pub(crate) orders: FxHashSet<(Point, Point)>,
     /// By key, the one version that later transactions may still read although its writer was dropped.
     pub(crate) stubs: Vec<ValueName>,
-    /// Values that mean the initial state; `None` where nothing is known of it.
+    /// Values that mean the initial state; `None` if unknown.
     pub(crate) initial: Option<Vec<ValueName>>,
     /// Further values of single keys that mean it.
     pub(crate) initial_of: FxHashMap<KeyNumber, Vec<ValueName>>,

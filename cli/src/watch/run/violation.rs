@@ -30,7 +30,7 @@ impl Watch<'_> {
         is_unexplained && self.feed.sessions.is_unannounced()
     }
 
-    /// Has a violation checked and told; whether the watch goes on.
+    /// Confirms and reports a violation; returns whether the watch continues.
     pub(super) fn violated(&mut self, violation: WatchViolation) -> Result<bool> {
         if let Some(found) = self.found {
             found.store(true, Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl Watch<'_> {
         match self.args.on_violation.as_str() {
             "stop" => Ok(false),
             "continue" => {
-                let words = "going on with what arrives later: reads of anything older are not judged any more";
+                let words = "continuing with later transactions: reads of older values are no longer judged";
                 self.voice.warn(words);
                 self.forget()?;
                 Ok(true)

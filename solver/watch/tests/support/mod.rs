@@ -13,7 +13,7 @@ use kingsnake_watch::{
     Watcher,
 };
 
-/// What a run over many streams found.
+/// The result of a run over many streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTally {
     pub yes: usize,
@@ -87,7 +87,7 @@ pub struct StreamCase {
     pub drift: i64,
     /// Whether sessions say that they are finished.
     pub closes: bool,
-    /// Whether sessions appear that nothing was heard of, each with a fence first.
+    /// Whether further sessions appear, each with a fence first.
     pub is_fenced: bool,
     /// Whether the order of what was dropped is replayed.
     pub keeps_order: bool,
@@ -95,7 +95,7 @@ pub struct StreamCase {
     pub has_lists: bool,
 }
 
-/// Runs a watcher over a stream; what is wrong with its answers, if something is.
+/// Runs a watcher over a stream; returns what is wrong with its answers, if anything.
 pub fn run<R: WatchRules>(
     level: StreamLevel,
     case: &StreamCase,
