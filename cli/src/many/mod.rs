@@ -29,7 +29,7 @@ use kingsnake_studies::{
 };
 use serde_json::{Value, json};
 
-use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
+use crate::args::{AnnotationsArg, CheckManyArgs, Typed};
 use crate::interrupt;
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
@@ -37,7 +37,7 @@ use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say, say_as_it_is};
 pub use row::ManyRow;
 pub use serve::serve;
-use workers::{Asked, Workers};
+use workers::{ServedHistory, Workers};
 
 /// Further files that are not histories are not named.
 const MOST_OTHERS: usize = 1_000;
@@ -148,6 +148,8 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
     let single = [
         ("--certificate", &files.certificate),
         ("--proof", &files.proof),
+        ("--edn", &files.edn),
+        ("--directory", &files.directory),
         ("--dot", &files.dot),
         ("--svg", &files.svg),
         ("--report", &files.report),
@@ -228,7 +230,7 @@ impl Many {
             words,
             directory: args.many.out.clone(),
             // If a page was requested by name, it is the only one.
-            has_pages: takes_report(check.level.level) && check.files.report.is_none(),
+            has_pages: check.files.report.is_none(),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
                 memory: None,
@@ -326,11 +328,6 @@ fn spelt(path: &Path) -> String {
         .map_or_else(|| bytes.escape_ascii().to_string(), str::to_owned)
 }
 
-/// Whether a check at this level writes a page.
-fn takes_report(level: Option<LevelArg>) -> bool {
-    level.is_none_or(|it| it.one().is_some())
-}
-
 impl Batch for Many {
     fn n_cells(&self) -> usize {
         self.histories.len()
@@ -373,7 +370,7 @@ impl Batch for Many {
                 .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
             page = Some(path);
         }
-        let asked = Asked {
+        let asked = ServedHistory {
             history: &item.history,
             report: page.as_deref(),
         };
