@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::voice::{Voice, count, printable};
 
-/// What was found, and what that means.
+/// The anomalies found, and what they imply.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The anomalies.
@@ -27,13 +27,13 @@ pub struct Found {
     pub boundary: Boundary,
     /// The story of each class's example.
     pub stories: Vec<Story>,
-    /// What the counterexample of the level that was checked is, even where no class has it.
+    /// The name of the violated level's counterexample, also where no class contains it.
     pub named: Option<&'static str>,
     /// The levels that were asked for and are violated.
     pub violated: Vec<Level>,
 }
 
-/// Finds every class of anomaly. What the history means is read once, by the caller.
+/// Finds every class of anomaly. The caller has resolved the history once.
 pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, StopReason>> {
     let history = meaning.history();
     let resolved = match resolve_certain(history, budget) {
@@ -61,17 +61,17 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
     }))
 }
 
-/// What the user expects: models that must hold, and anomalies that must not be there.
+/// What the user expects: models that must hold, and anomalies that must be absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     models: Names,
     anomalies: Names,
-    /// The levels among the names that ask for more than the model of the same name.
+    /// The levels among the names that demand more than the model of the same name.
     levels: Vec<Level>,
 }
 
 impl Expected {
-    /// Reads both lists; any of the names of the table will do.
+    /// Parses both lists; any name of the table is accepted.
     pub fn parse(models: &[String], anomalies: &[String]) -> Result<Self> {
         let mut expected = Expected::default();
         for name in models {
@@ -95,7 +95,7 @@ impl Expected {
         Ok(expected)
     }
 
-    /// Whether nothing was said.
+    /// Whether neither list was given.
     pub fn is_empty(&self) -> bool {
         self.models.is_empty() && self.anomalies.is_empty()
     }
@@ -114,7 +114,7 @@ impl Expected {
         asked
     }
 
-    /// What was expected and does not hold, one per line.
+    /// Expectations that do not hold, one per line.
     pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
         let mut missed = Vec::new();
         for &model in &self.models {
@@ -128,13 +128,13 @@ impl Expected {
         }
         let violated = self.levels.iter().filter(|it| found.violated.contains(it));
         missed.extend(violated.map(|it| format!("{} was expected, and is violated", it.name())));
-        // An anomaly is prohibited together with all that are worse.
+        // Prohibiting an anomaly prohibits all worse ones.
         for &name in &self.anomalies {
             let shown = found.anomalies.names().chain(found.named);
             let mut worse =
                 shown.filter(|shown| lattice::implied_anomalies([*shown]).contains(name));
             if let Some(shown) = worse.next() {
-                missed.push(format!("{name} was not to be there, and {shown} is"));
+                missed.push(format!("{name} was not expected, and {shown} was found"));
             }
         }
         missed
@@ -142,7 +142,7 @@ impl Expected {
 }
 
 impl Found {
-    /// The classes, the worst first, each with the story of its example.
+    /// The classes, worst first, each with the story of its example.
     pub fn classes(&self) -> impl Iterator<Item = (&AnomalyClass, &Story)> {
         self.anomalies.classes.iter().zip(&self.stories)
     }
@@ -246,8 +246,8 @@ impl Found {
     }
 }
 
-/// The models that hold by Adya's definitions, where the history gives the order of every key's versions or its lists reveal it; none
-/// where they do not, or where the budget ends.
+/// The models that hold by Adya's definitions, if the history gives the order of every key's versions or its lists
+/// reveal it; empty otherwise, or if the budget ends.
 pub fn shown(history: &History, budget: &Budget) -> Names {
     let has_appends = || {
         let mut ops = history.txns().flat_map(|txn| history.ops(txn));
@@ -270,13 +270,14 @@ pub fn shown(history: &History, budget: &Budget) -> Names {
     names
 }
 
-/// The model that a level is, where the lattice has it.
+/// The lattice's model for a level, if it has one.
 fn model_of(level: Level) -> Option<&'static str> {
     lattice::model(level.name()).map(|model| model.name)
 }
 
-/// Whether a history that breaks a level breaks the lattice's model of that name: not where the level asks for more, as `rc` does, which is
-/// stronger than Adya's read committed, and as levels do that are asked with session or real-time order and have none by name.
+/// Whether a history that breaks a level breaks the lattice's model of that name. False if the level demands more: `rc`
+/// is stronger than Adya's read committed, and some levels are asked with session or real-time order without having
+/// them in their name.
 fn rules_out(asked: Asked) -> bool {
     let has_sessions = matches!(
         asked.level,
@@ -286,7 +287,7 @@ fn rules_out(asked: Asked) -> bool {
     asked.level != Level::Rc && (has_sessions || is_plain)
 }
 
-/// The models that a history breaks which breaks a level.
+/// The models broken by a history that breaks a level.
 pub fn broken_by(asked: Asked) -> Names {
     let is_timeless = asked.spec.session_order && asked.spec.real_time.is_none();
     let level = match asked.level {
@@ -301,25 +302,25 @@ pub fn broken_by(asked: Asked) -> Names {
     }
 }
 
-/// The models that hold where a level does.
+/// The models that hold if a level holds.
 pub fn implied_by(level: Level) -> Names {
     model_of(level).map_or(Names::new(), lattice::implied_models)
 }
 
-/// What is known of every model: those that hold, those that are ruled out, and the rest.
+/// The state of every model: holds, ruled out, or unknown.
 #[derive(Clone, Debug, Default)]
 pub struct KnownModels {
-    /// A level that implies it was satisfied.
+    /// A stronger level was satisfied.
     pub hold: Names,
-    /// An anomaly, or a level that it implies, rules it out.
+    /// An anomaly, or a violated weaker level, rules it out.
     pub ruled_out: Names,
     /// Neither.
     pub undecided: Names,
 }
 
 impl KnownModels {
-    /// From the levels that were decided and the anomalies that were found.
-    /// `shown` hold by the order of versions that the history gives or its lists reveal.
+    /// From the decided levels and the anomalies found.
+    /// `shown` hold by the version order that the history gives or its lists reveal.
     pub fn new(
         decided: impl Iterator<Item = (Asked, bool)>,
         found: Option<&Found>,
@@ -377,7 +378,7 @@ impl KnownModels {
         )
     }
 
-    /// A row for each model.
+    /// One row per model.
     pub fn view(&self) -> Value {
         let row = |model: &lattice::ConsistencyModel| {
             let verdict = if self.hold.contains(model.name) {

@@ -1,4 +1,4 @@
-//! `--edn`: the result map of Elle, so that a Jepsen user can compare.
+//! `--edn`: Elle's result map, so that Jepsen users can compare.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use kingsnake_solver::verdict::{Counterexample, Finding, Proof, Step, StepReason
 use crate::anomalies::Found;
 use crate::meaning::TracedHistory;
 
-/// More examples of a class are only counted.
+/// Further examples of a class are only counted.
 const MOST_EXAMPLES: usize = 100;
 
 /// The map; `status` is the exit status.
@@ -192,7 +192,7 @@ impl Writer<'_> {
     }
 }
 
-/// A keyword as it is, anything else as a string.
+/// Keywords unchanged, everything else as a string.
 fn text(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.?!*+/".contains(letter);
     match text.strip_prefix(':') {

@@ -1,4 +1,4 @@
-//! The answer as one JSON document. The field names are a promise: docs/json.md describes them, and a test holds them to it.
+//! The answer as one JSON document. The field names are stable: docs/json.md describes them, and a test compares the two.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub use stats::{rounds, solver};
 use stats::{StatsView, stats};
 use txns::{TxnView, position, txn_view};
 
-/// The document's version. It grows when a field changes its meaning or goes.
+/// The version of the document. It grows when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 2;
 
 /// The whole document.
@@ -40,15 +40,15 @@ pub struct Document {
     reason: Option<ReasonView>,
     anomaly: Option<AnomalyView>,
     story: Option<StoryView>,
-    /// Of a satisfied history, where it was asked for.
+    /// For a satisfied history, if requested.
     tightness: Option<Value>,
     counterexample: Option<Value>,
-    /// With `--all`: every class of anomaly, and what they rule out.
+    /// With `--all`: every class of anomaly, and the models ruled out.
     #[serde(flatten)]
     all: Map<String, Value>,
-    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    /// Whether some other order explains what clients saw, if a certificate is refuted and this was requested.
     other_order: Option<&'static str>,
-    /// How many transactions had committed when the last of those involved did.
+    /// Number of transactions committed when the last of those involved committed.
     position: Option<usize>,
     transactions: Vec<TxnView>,
     proof: Option<ProofView>,
@@ -94,7 +94,7 @@ struct StoryView {
     definition: String,
     causes: &'static [&'static str],
     lines: Vec<LineView>,
-    /// What was done to the database meanwhile.
+    /// Faults injected meanwhile.
     meanwhile: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ struct ProofView {
     steps: usize,
 }
 
-/// The fields of all anomalies, where they were not looked for.
+/// The fields of all anomalies if they were not searched for.
 pub fn no_anomalies() -> Map<String, Value> {
     let names = [
         "anomalies",
@@ -214,7 +214,7 @@ pub fn document(answer: &Answer) -> Document {
     }
 }
 
-/// What was read.
+/// The history that was read.
 pub fn history_view(parsed: &Parsed, path: &Path) -> HistoryView {
     let history = &parsed.history;
     HistoryView {

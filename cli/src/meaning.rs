@@ -1,19 +1,19 @@
-//! The meaning of a history, traced when it is first asked for and never again: words, every class of anomaly, Elle's map
-//! and the directory of anomalies all ask for it.
+//! The resolved meaning of a history, computed on first use and cached: the story, the anomaly classes, Elle's map and
+//! the directory of anomalies all use it.
 
 use std::cell::OnceCell;
 
 use kingsnake_solver::certify::{Meaning, Traces};
 use kingsnake_solver::model::History;
 
-/// A history and, once it is asked for, what it means.
+/// A history and, once computed, its meaning.
 pub struct TracedHistory<'h> {
     history: &'h History,
     meaning: OnceCell<Meaning<'h>>,
 }
 
 impl<'h> TracedHistory<'h> {
-    /// Nothing is traced yet.
+    /// Nothing is computed yet.
     pub fn new(history: &'h History) -> Self {
         TracedHistory {
             history,
@@ -21,7 +21,7 @@ impl<'h> TracedHistory<'h> {
         }
     }
 
-    /// With what was traced before the history was moved, if anything was.
+    /// With a meaning computed before the history was moved, if there is one.
     pub fn resumed(history: &'h History, traces: Option<Traces>) -> Self {
         let meaning = traces.map(|traces| Meaning::resumed(history, traces));
         TracedHistory {
@@ -35,12 +35,12 @@ impl<'h> TracedHistory<'h> {
         self.history
     }
 
-    /// What it means.
+    /// The meaning.
     pub fn meaning(&self) -> &Meaning<'h> {
         self.meaning.get_or_init(|| Meaning::of(self.history))
     }
 
-    /// What was traced, if anything was.
+    /// The meaning, if it was computed.
     pub fn into_traces(self) -> Option<Traces> {
         self.meaning.into_inner().map(Meaning::into_traces)
     }

@@ -1,8 +1,8 @@
 //! Draws a check's progress on a terminal: phase, round, open constraints, percentage, elapsed time.
 //!
-//! A thread of its own draws, so that the clock runs on while the check is busy. It draws nothing in the first moments: most checks
-//! are over before anybody could read it. Where several levels are asked, each answer of a long run is printed when it is known, also
-//! where stderr is no terminal.
+//! A separate thread draws, so that the clock moves while the check is busy. It draws nothing in the first moments:
+//! most checks end before anyone could read it. If several levels are checked, each answer of a long run is printed as
+//! soon as it is known, also if stderr is not a terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -16,15 +16,15 @@ use crate::voice::{count, grouped};
 
 const FIRST: Duration = Duration::from_millis(250);
 const EVERY: Duration = Duration::from_millis(100);
-/// Answers of single levels are printed once a run has taken this long.
+/// Answers of single levels are printed after this time.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Draws where stderr is a terminal, until it is dropped.
+/// Draws until dropped, if stderr is a terminal.
 pub struct Drawing {
     thread: Option<(Sender<Told>, JoinHandle<()>)>,
 }
 
-/// Listens to a check for a [`Drawing`], which may be over before the check is.
+/// Listens to a check for a [`Drawing`], which may end before the check.
 #[derive(Clone)]
 pub struct CheckListener(Option<Sender<Told>>);
 
@@ -35,7 +35,7 @@ enum Told {
 }
 
 impl Drawing {
-    /// Draws on stderr unless quiet is asked for: all of it on a terminal, else only the answers of single levels.
+    /// Draws on stderr unless `--quiet`: everything on a terminal, otherwise only the answers of single levels.
     pub fn new(start: Instant, quiet: bool) -> Self {
         if quiet {
             return Drawing { thread: None };
@@ -52,14 +52,14 @@ impl Drawing {
         }
     }
 
-    /// Somebody to tell.
+    /// The listener.
     pub fn listener(&self) -> CheckListener {
         CheckListener(self.thread.as_ref().map(|(sender, _)| sender.clone()))
     }
 }
 
 impl CheckListener {
-    /// Tells how far a shrinking is.
+    /// Reports the progress of shrinking.
     pub fn shrinking(&self, n_txns: usize, n_checks: usize) {
         if let Some(sender) = &self.0 {
             let _ = sender.send(Told::Shrinking { n_txns, n_checks });
@@ -70,7 +70,7 @@ impl CheckListener {
 impl Progress for CheckListener {
     fn event(&mut self, event: ProgressEvent) {
         if let Some(sender) = &self.0 {
-            // Where nothing is drawn any more, the message is not needed.
+            // If nothing is drawn any more, the message is dropped.
             let _ = sender.send(Told::Event(event));
         }
     }
@@ -99,7 +99,7 @@ fn draw(start: Instant, events: &Receiver<Told>, target: ProgressDrawTarget) {
                     let line = format!("{level}: {verdict}");
                     match &bar {
                         Some(bar) if !bar.is_hidden() => bar.println(line),
-                        // A closed stderr ends no check.
+                        // A closed stderr does not end a check.
                         _ => drop(writeln!(io::stderr(), "{line}")),
                     }
                 }
@@ -135,13 +135,13 @@ fn style() -> ProgressStyle {
 
 #[derive(Default)]
 struct State {
-    /// The level, where several are asked.
+    /// The level, if several are checked.
     level: Option<&'static str>,
-    /// Transactions left and checks so far, where a history is shrunk.
+    /// Transactions left and checks so far, for shrinking.
     shrunk: Option<(usize, usize)>,
     phase: Option<Phase>,
     round: usize,
-    /// The open constraints after the first round, against which the percentage counts.
+    /// The open constraints after the first round, the base of the percentage.
     first_open: usize,
     open: usize,
     conflicts: u64,

@@ -1,7 +1,7 @@
 //! Logging mistakes that look like database bugs, or hide them: what `lint` reports, and the hints after a verdict.
 //!
-//! Nothing here bears on a verdict. Each rule is a function from a history to at most one remark, which says what to write in the
-//! format that the history was read from.
+//! Nothing here affects a verdict. Each rule is a function from a history to at most one problem, which states what to
+//! write in the format of the history.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::voice::count;
 
-/// Times of this century, in seconds since 1970; recorded times are nanoseconds.
+/// Times of this century, in seconds since 1970; recorded times should be nanoseconds.
 const THIS_CENTURY: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
 /// The units of clocks.
@@ -24,7 +24,7 @@ const PER_SECOND: [(i64, &str); 4] = [
     (1_000_000_000, "nanoseconds"),
 ];
 
-/// Transactions of a session that begin closer than this cannot be nanoseconds: writing a line of a log takes longer.
+/// Transactions of a session that begin closer together cannot be in nanoseconds: writing a log line takes longer.
 const CLOSEST_BEGINS: i64 = 500;
 /// A transaction that is shorter than this cannot be in nanoseconds.
 const SHORTEST: i64 = 100;
@@ -44,7 +44,7 @@ const RULES: [Rule; 10] = [
     no_overlap,
 ];
 
-/// Everything that looks like a mistake of the log.
+/// All probable logging mistakes.
 pub fn remarks(parsed: &Parsed) -> Vec<String> {
     found(&RULES, parsed)
 }
@@ -55,7 +55,7 @@ fn found(rules: &[Rule], parsed: &Parsed) -> Vec<String> {
     found.collect()
 }
 
-/// The rules whose mistakes pass for an anomaly of this name, or hide every anomaly.
+/// The rules whose mistakes look like an anomaly of this name, or hide every anomaly.
 pub fn hints(parsed: &Parsed, verdict: &Verdict, anomaly: Option<AnomalyName>) -> Vec<String> {
     let rules: &[Rule] = match (verdict, anomaly) {
         (Verdict::Satisfied(_), _) => &[no_transactions, no_reads],
@@ -94,7 +94,7 @@ fn no_reads(history: &History, _: Format) -> Option<String> {
     Some(format!("{words}; record what reads return"))
 }
 
-/// Reads of null, where the header says that every key has a value.
+/// Reads of null, although the header says that every key has a value.
 fn null_reads(history: &History, format: Format) -> Option<String> {
     let initial = history.initial_of_all()?;
     let deletes = |op: Op| matches!(op, Op::Write { value, .. } if history.is_absence(value));
@@ -120,7 +120,7 @@ fn is_null_read(history: &History, op: Op) -> bool {
     matches!(op, Op::Read { value, .. } if history.value_token(value) == Token::Nil && !history.is_initial(value))
 }
 
-/// Reads of values that nobody wrote: usually the state before the test, which the log does not give.
+/// Reads of values with no writer: usually the state before the test, which the log does not give.
 fn unwritten_reads(history: &History, format: Format) -> Option<String> {
     let mut written = vec![false; history.n_values()];
     let mut tokens: FxHashSet<Token> = FxHashSet::default();
@@ -130,7 +130,7 @@ fn unwritten_reads(history: &History, format: Format) -> Option<String> {
             tokens.insert(history.value_token(value));
         }
     }
-    // Another spelling of what was written is the next rule's.
+    // A different spelling of a written value is handled by the next rule.
     let is_misspelt = |token: Token| {
         number_in(history, token).is_some_and(|number| tokens.contains(&Token::Int(number)))
     };
@@ -143,7 +143,7 @@ fn unwritten_reads(history: &History, format: Format) -> Option<String> {
             *read.entry(history.value_token(value)).or_default() += 1;
         }
     }
-    // And null is the rule's before.
+    // Null is handled by the rule above.
     let is_null = |token| token == Token::Nil && history.initial_of_all().is_some();
     read.retain(|&token, _| !is_misspelt(token) && !is_null(token));
     let (&token, &n) = read.iter().max_by_key(|(_, n)| **n)?;
@@ -161,7 +161,7 @@ fn unwritten_reads(history: &History, format: Format) -> Option<String> {
     })
 }
 
-/// A number and a text that look the same are two values.
+/// A number and a text that look the same are different values.
 fn alike(history: &History, _: Format) -> Option<String> {
     let mut tokens: FxHashSet<Token> = FxHashSet::default();
     for op in ops(history) {
@@ -236,7 +236,7 @@ fn own_times(history: &History, _: Format) -> Option<String> {
     None
 }
 
-/// A clock's reading is easily recorded as the transaction's name.
+/// A time may have been logged as the transaction's id.
 fn ids_like_times(history: &History, format: Format) -> Option<String> {
     if history.has_times() || history.n_txns() < 2 {
         return None;
@@ -264,8 +264,8 @@ fn ids_like_times(history: &History, format: Format) -> Option<String> {
     })
 }
 
-/// Times are nanoseconds; a clock's milliseconds or seconds since 1970 are easily recorded in their place. The nanoseconds of a
-/// clock that counts from the start of the machine may be as large as these, but no log has transactions that close together.
+/// Times are nanoseconds; milliseconds or seconds since 1970 are easily logged instead. The nanoseconds of a clock that
+/// starts with the machine can be as large, but such logs have transactions that are closer together.
 fn units(history: &History, _: Format) -> Option<String> {
     let begins = history
         .txns()
@@ -283,8 +283,8 @@ fn units(history: &History, _: Format) -> Option<String> {
     ))
 }
 
-/// Whether the transactions of most sessions follow each other faster than nanoseconds allow; without sessions of several
-/// transactions, whether most are too short.
+/// Whether the transactions of most sessions follow each other faster than possible in nanoseconds; if no session has
+/// several transactions, whether most are too short.
 fn are_too_close(history: &History) -> bool {
     let mut gaps: Vec<i64> = Vec::new();
     for session in 0..history.n_sessions() as u32 {
@@ -311,7 +311,7 @@ fn median(numbers: &mut [i64]) -> i64 {
     *numbers.select_nth_unstable(middle).1
 }
 
-/// A test without concurrency shows little.
+/// A test without concurrency finds little.
 fn no_overlap(history: &History, _: Format) -> Option<String> {
     if history.n_sessions() < 2 || !history.has_times() {
         return None;
@@ -345,7 +345,7 @@ fn number_in(history: &History, token: Token) -> Option<i64> {
     history.symbols().number(token)
 }
 
-/// As our own format spells it.
+/// In the syntax of our own format.
 fn spelt(history: &History, token: Token) -> String {
     match token {
         Token::Nil => "null".to_owned(),

@@ -112,7 +112,7 @@ fn the_benchmark_of_back_ends_takes_instances() {
     let rows = std::fs::read_to_string(format!("{out}/rows.jsonl")).expect("there are rows");
     let rows: Vec<Value> = rows
         .lines()
-        .map(|line| serde_json::from_str(line).expect("a row a line"))
+        .map(|line| serde_json::from_str(line).expect("one row per line"))
         .collect();
     // The back end that states the rules of snapshot isolation does not take part.
     assert_eq!(rows.len(), 6, "{rows:?}");

@@ -1,6 +1,6 @@
 //! Finds the lines of a file that some transactions come from, and the events that stand between them.
 //!
-//! Readers keep no places, because a check needs none; who shows a few transactions reads the file once more.
+//! Readers keep no positions, because a check needs none; to show a few transactions the file is read again.
 
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ pub fn locate(
     Ok(found)
 }
 
-/// What a line is about.
+/// The subject of a line.
 enum Named {
     Txn {
         session: Option<String>,

@@ -1,7 +1,7 @@
-//! Finds the histories that a path holds: itself, or each history in a directory that is not a history by itself.
+//! Finds the histories on a path: the path itself, or each history in a directory that is not a history by itself.
 //!
-//! Invariant: nothing that may be a history is passed over. A file that is named as histories are, or that cannot be read, is
-//! found whatever it holds, so that reading it says what is wrong. A file is judged by its first bytes, and entered once
+//! Invariant: no possible history is skipped. A file with the name of a history, or one that cannot be read, is listed
+//! whatever it contains, so that reading it reports the problem. A file is judged by its first bytes, and entered once
 //! however many links lead to it; only regular files are opened.
 
 use std::collections::HashSet;
@@ -80,7 +80,7 @@ impl Scan {
                 }
             }
             if scan.histories.len() == n_before {
-                // Reading it says what is wrong with it.
+                // Reading it reports the problem.
                 scan.add(path.clone());
             }
         }
@@ -116,7 +116,7 @@ impl Scan {
         if !listing.cobra.is_empty() || !listing.viper.is_empty() {
             self.add(directory.to_owned());
         }
-        // What is there itself has the better name than a link to it.
+        // The entry itself has the better name than a link to it.
         let (links, plain): (Vec<PathBuf>, Vec<PathBuf>) =
             listing.others.into_iter().partition(|it| it.is_symlink());
         for path in plain.into_iter().chain(links) {
@@ -129,7 +129,7 @@ impl Scan {
     /// One entry of a directory.
     fn look(&mut self, path: PathBuf, budget: &Budget) -> Result<(), StopReason> {
         let Ok(there) = fs::metadata(&path) else {
-            // A link that leads nowhere, or no permission.
+            // A dangling link, or no permission.
             self.add(path);
             return Ok(());
         };
@@ -188,7 +188,7 @@ fn is_one(directory: &Path, depth: usize) -> bool {
     }
 }
 
-/// What a file's name says of it.
+/// What a file's name implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     /// It is a history.
@@ -204,7 +204,7 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().to_ascii_lowercase()
 }
 
-/// What a name in small letters says.
+/// What a name in small letters implies.
 fn kind_of(name: &str) -> Named {
     let packed = [".gz", ".zst"]
         .into_iter()

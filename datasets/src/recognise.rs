@@ -1,4 +1,4 @@
-//! Finds what a path holds: one file in some format, or a directory of session logs.
+//! Finds the content of a path: one file in some format, or a directory of session logs.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub(crate) struct LoadedLog {
 
 /// What a path holds.
 pub(crate) enum Found {
-    /// One log a session.
+    /// One log per session.
     Logs {
         format: Format,
         logs: Vec<LoadedLog>,
@@ -219,7 +219,7 @@ pub(crate) fn is_document(input: Input<'_>) -> bool {
         })
 }
 
-/// What a file of ours begins with, as one would write it by hand.
+/// The first line of a file of ours, as one would write it by hand.
 const HEADER: &str = "{\"kingsnake\":1,\"initial\":0}, with what every key holds before the test, or {\"kingsnake\":1} if keys are absent then";
 
 /// Whether the first object is a transaction of ours.

@@ -51,7 +51,7 @@ use thiserror::Error;
 #[cfg(feature = "z3")]
 use z3::Z3;
 
-/// What may be chosen about a back end.
+/// Options of a back end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackendOptions {
     /// The same seed gives the same run.
@@ -122,7 +122,7 @@ pub const BACKENDS: &[&str] = &{
     names
 };
 
-/// No back end answers to a name; says why.
+/// There is no such back end, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct UnknownBackend(String);

@@ -1,4 +1,4 @@
-//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, and one
+//! One name per thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, and one
 //! file says which node an edge touches.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Names that mean the same in several crates. An error is found through its crate; a verdict of the facade is the history's
+/// Names with the same meaning in several crates. An error belongs to its crate; the facade's verdict is the history's
 /// with the history beside it.
 const SAME_THING: [&str; 2] = ["Error", "Verdict"];
 

@@ -1,6 +1,6 @@
 //! The rows of a study on disk: `study.json` says whose they are, `rows.jsonl` is the truth, `rows.csv` repeats it.
 //!
-//! Invariant: a row is on disk before anybody hears of it, and a line that a crash tore is cut off, so that its cell
+//! Invariant: a row is on disk before it is reported, and a line torn by a crash is cut off, so that its cell
 //! runs again.
 
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ impl Ledger {
             expect_same(&about, &identity, directory)?;
         } else if rows_at.exists() {
             bail!(
-                "{} has no study.json, so the study that its rows belong to is unknown; choose another --out, or pass --restart to delete them",
+                "{} has no study.json, so the study of its rows is unknown; choose another --out, or pass --restart to delete them",
                 rows_at.display()
             );
         } else {
@@ -137,7 +137,7 @@ impl Returned for Ledger {
     fn merge(&mut self) -> Result<Vec<String>> {
         let mut new = Vec::new();
         for row in rowfiles::read(&self.directory)? {
-            // What failed before, and runs again, is no news.
+            // A failure that is retried is not reported.
             let is_known = row.attempt > 0 && row.attempt <= self.again.attempts(&row.cell);
             if !self.has(&row.cell) && !is_known {
                 new.push(row.cell.clone());
@@ -352,6 +352,7 @@ pub fn content_within(path: &Path, limit: Duration) -> Result<String> {
     Ok(format!("{size} bytes, {:016x}", hasher.finish()))
 }
 
+<<<<<<< HEAD
 /// What was read so far.
 struct Print {
     hasher: FxHasher,
@@ -376,6 +377,33 @@ impl Print {
                     .write(path.file_name().unwrap_or_default().as_encoded_bytes());
                 self.add(&path)?;
             }
+=======
+fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::Result<()> {
+    let kind = fs::metadata(path)?;
+    if kind.is_dir() {
+        let mut inside: Vec<PathBuf> = fs::read_dir(path)?
+            .map(|entry| entry.map(|it| it.path()))
+            .collect::<Result<_, _>>()?;
+        inside.sort();
+        // Links may lead in a circle.
+        for path in inside
+            .into_iter()
+            .filter(|it| !(it.is_symlink() && it.is_dir()))
+        {
+            hasher.write(path.file_name().unwrap_or_default().as_encoded_bytes());
+            add_content(&path, hasher, size)?;
+        }
+        return Ok(());
+    }
+    if !kind.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let n = file.read(&mut buffer)?;
+        if n == 0 {
+>>>>>>> main
             return Ok(());
         }
         if !kind.is_file() {

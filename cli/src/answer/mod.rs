@@ -23,6 +23,7 @@ use crate::answer::ordered::Ordered;
 use crate::answer::recorded::OtherOrder;
 use crate::answer::telling::Telling;
 use crate::plan::Plan;
+use crate::processor::PhaseCost;
 use crate::voice::count;
 
 /// A finished check.
@@ -33,30 +34,30 @@ pub struct Answer {
     pub parsed: Option<Parsed>,
     /// The verdict.
     pub verdict: Verdict,
-    /// Who gave it.
+    /// The component that decided.
     pub decider: Decider,
-    /// What was traced in the history, if anybody asked.
+    /// The history's meaning, if it was computed.
     pub traces: Option<Traces>,
-    /// What it took, without reading.
+    /// Duration without reading.
     pub stats: CheckStats,
     /// What happened, if the level is violated.
     pub telling: Option<Telling>,
-    /// The order and how tight it is, if the level is satisfied and that was asked for.
+    /// The order and its tightness, if the level is satisfied and they were requested.
     pub ordered: Option<Ordered>,
-    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
+    /// Whether some other order explains what clients saw, if a certificate is refuted and this was requested.
     pub other_order: Option<OtherOrder>,
-    /// What in the log may have been taken for this answer by mistake.
+    /// Logging mistakes that could have caused this answer.
     pub hints: Vec<String>,
-    /// Every class of anomaly, if that was asked for.
+    /// Every class of anomaly, if requested.
     pub found: Option<Found>,
-    /// What was expected; where something was, it sets the exit status.
+    /// Expectations; if there are any, they set the exit status.
     pub expected: Expected,
     /// The proof that was written, and what checking it found.
     pub proof: Option<(PathBuf, Checked)>,
-    /// Every phase and how long it took, reading first.
+    /// Every phase with its duration, reading first.
     pub phases: Vec<(&'static str, Duration)>,
-    /// The same in seconds of all processors, where the system tells them.
-    pub processor: Vec<(&'static str, f64)>,
+    /// What else each took.
+    pub costs: Vec<PhaseCost>,
     /// From the start of the process to the answer.
     pub time: Duration,
 }
@@ -67,7 +68,7 @@ impl Answer {
         self.verdict.word()
     }
 
-    /// What was expected and is not so.
+    /// Expectations that do not hold.
     pub fn missed(&self) -> Vec<String> {
         let asked = Asked {
             level: self.plan.level,
@@ -169,7 +170,7 @@ impl Answer {
         }
     }
 
-    /// What the report must say about transactions of unknown end.
+    /// The note about transactions of unknown outcome.
     pub fn about_unknown(&self) -> Option<String> {
         let stats = &self.stats;
         if stats.n_unknown_counted + stats.n_unknown_dropped == 0 {
@@ -182,7 +183,7 @@ impl Answer {
     }
 }
 
-/// How an answer at a weak level was found, unless its reads cannot have happened or nothing was decided.
+/// How an answer at a weak level was found, unless its reads are impossible or nothing was decided.
 fn weak_how(decider: Decider, violated: bool) -> Option<&'static str> {
     Some(match decider {
         Decider::Linear => "one topological sort of the commits decided",
@@ -197,7 +198,7 @@ fn weak_how(decider: Decider, violated: bool) -> Option<&'static str> {
     })
 }
 
-/// The last part of a path, or all of it where it has none, as it can be printed.
+/// The last part of a path, or the whole path if it has none, in printable form.
 pub fn base_name(path: &Path) -> String {
     let name = path.file_name().map_or_else(
         || path.display().to_string(),

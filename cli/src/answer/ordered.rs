@@ -1,4 +1,4 @@
-//! The order that explains a satisfied history, and how tight it is: told by `explain`, and on the page of a small history.
+//! The order that explains a satisfied history, and its tightness: printed by `explain`, and on the page of a small history.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 use crate::question::question;
 use crate::voice::{Voice, count, grouped, percent, printable};
 
-/// Longer orders are told only at their begin.
+/// Longer orders are cut after this many transactions.
 const LISTED: usize = 40;
-/// Of longer transactions the first operations are told.
+/// Longer transactions are cut after this many operations.
 const MOST_OPS: usize = 6;
-/// More neighbours that can change places are only counted.
+/// If more neighbours can change places, they are only counted.
 const MOST_SWAPS: usize = 3;
 
 /// An order in words.
@@ -35,7 +35,7 @@ pub struct Ordered {
     swaps: Vec<String>,
 }
 
-/// Tells the order, and computes how tight it is.
+/// Renders the order and computes its tightness.
 pub fn ordered(history: &History, promise: &Promise, certificate: &Certificate) -> Ordered {
     let told = &certificate.order[..certificate.order.len().min(LISTED)];
     let tight = match promise {
@@ -58,7 +58,7 @@ pub fn ordered(history: &History, promise: &Promise, certificate: &Certificate) 
     }
 }
 
-/// `None` where it cannot be computed; the order is printed even so.
+/// `None` if it cannot be computed; the order is printed anyway.
 fn judge(history: &History, spec: Spec, certificate: &Certificate) -> Option<Tightness> {
     let (budget, techniques) = (Budget::unlimited(), Techniques::default());
     match question(history, spec, &techniques, &budget, &mut Silent) {
@@ -84,7 +84,7 @@ fn line(history: &History, labels: &Labels<'_>, point: Point) -> String {
     }
 }
 
-/// What a transaction did; `of` says whether its reads (`false`) or writes (`true`) are told.
+/// What a transaction did; `of` selects its reads (`false`) or writes (`true`).
 fn did(history: &History, labels: &Labels<'_>, txn: TxnId, of: fn(bool) -> bool) -> String {
     let ops = history.ops(txn).iter().enumerate();
     let ops: Vec<_> = ops.filter(|(_, op)| of(op.is_write())).collect();
@@ -110,12 +110,12 @@ impl Ordered {
         format!("One order of {of} that explains every read")
     }
 
-    /// How many points are not told.
+    /// Number of points that are cut.
     fn n_more(&self) -> usize {
         self.n_points - self.lines.len()
     }
 
-    /// How tight it is, one sentence a line.
+    /// The tightness, one sentence per line.
     fn judgement(&self) -> Vec<String> {
         let Some(tight) = &self.tight else {
             return vec![

@@ -24,7 +24,7 @@ pub struct RuledOut {
     pub levels: Vec<Level>,
 }
 
-/// What a verdict rules out, and what of the expected models other levels do, which are asked for it.
+/// What a verdict rules out, and which expected models further levels rule out; those levels are checked for this.
 pub fn broken_models(
     history: &History,
     plan: &Plan,

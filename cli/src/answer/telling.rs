@@ -1,4 +1,4 @@
-//! What happened, in the words of `kingsnake-tell`. Words, page and pictures all take their names from its labels.
+//! A violation in the words of `kingsnake-tell`. Text, page and pictures all take their names from its labels.
 
 use kingsnake_solver::certify::Meaning;
 use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
@@ -6,7 +6,7 @@ use kingsnake_solver::promise::Promise;
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_tell::{AnomalyName, Labels, Story, recorded_keys, story_of};
 
-/// A violation, told.
+/// A violation in words.
 #[derive(Clone, Debug)]
 pub struct Telling {
     /// The anomaly's name.
@@ -17,7 +17,7 @@ pub struct Telling {
     pub keys: Vec<KeyId>,
 }
 
-/// Tells how a promise was broken.
+/// Describes how a promise was broken.
 pub fn tell(meaning: &Meaning<'_>, promise: &Promise, counterexample: &Counterexample) -> Telling {
     let story = story_of(meaning, promise, counterexample);
     Telling {
@@ -28,7 +28,7 @@ pub fn tell(meaning: &Meaning<'_>, promise: &Promise, counterexample: &Counterex
 }
 
 impl Telling {
-    /// What everybody is called in the story.
+    /// The names used in the story.
     pub fn labels<'h>(&self, history: &'h History) -> Labels<'h> {
         Labels::new(history, &self.story.txns)
     }

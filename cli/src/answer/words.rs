@@ -9,7 +9,7 @@ use crate::answer::{Answer, status_word};
 use crate::memory;
 use crate::voice::{Voice, count, grouped, lasting, printable, sized};
 
-/// More transactions than this are not spelt out.
+/// Larger counterexamples do not list their transactions in full.
 const MOST_TXNS: usize = 40;
 
 /// The answer as `check` gives it: the verdict, what happened, how it was found.
@@ -43,7 +43,7 @@ pub fn brief(answer: &Answer, voice: Voice) -> String {
     out
 }
 
-/// What was written for a program that does not believe us.
+/// The files written for independent checkers.
 fn proof(out: &mut String, answer: &Answer) {
     if let Some((path, checked)) = &answer.proof {
         let _ = writeln!(
@@ -69,8 +69,8 @@ pub fn advice(definition: &str, causes: &[&str], voice: Voice) -> String {
     out
 }
 
-/// The answer as `explain` gives it: also what was promised, typical causes, and every operation of the transactions involved; of a
-/// satisfied history the order and how tight it is.
+/// The answer as `explain` gives it: also the promise, typical causes, and every operation of the transactions
+/// involved; for a satisfied history the order and its tightness.
 pub fn long(answer: &Answer, voice: Voice) -> String {
     let mut out = brief(answer, voice);
     if voice.quiet {

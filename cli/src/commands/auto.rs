@@ -38,10 +38,10 @@ use crate::refused::expect_sensible;
 use crate::voice::{Voice, count, lasting, printable, say};
 use crate::{memory, processor};
 
-/// The most time for one level where `--timeout` sets no limit.
+/// Time limit per level if `--timeout` sets none.
 const PER_LEVEL: Duration = Duration::from_secs(60);
 
-/// Asks for every level, and says which hold.
+/// Checks every level and prints which hold.
 pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
     expect_sensible(args, None)?;
     let files = &args.files;
@@ -95,12 +95,12 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
         if let Some(path) = &report {
             put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
         }
-        std::mem::forget(parsed); // The process ends here.
+        limits::let_go(parsed);
         Ok(())
     })
 }
 
-/// Says that the history could not be read within the limits.
+/// Reports that the history could not be read within the limits.
 fn stopped(
     survey: &Survey,
     reason: &StopReason,
@@ -122,20 +122,20 @@ fn stopped(
     Ok(UNKNOWN)
 }
 
-/// Every level and what became of it.
+/// Every level and its outcome.
 #[derive(Clone)]
 struct Survey {
-    /// What runs at each level; its own level means nothing.
+    /// What runs at each level; the level in it is replaced.
     plan: Plan,
     asked: Vec<Asked>,
     answers: Vec<Option<Report>>,
-    /// For each answer the anomaly, which level's answer implies it, or why it is not known.
+    /// For each answer the anomaly, the level whose answer implies it, or why it is unknown.
     whys: Vec<String>,
-    /// The part of the command line that is about the levels.
+    /// The level options of the command line.
     switches: String,
     /// Every class of anomaly, unless the budget ended first.
     found: Option<Found>,
-    /// The models that hold by the order of versions that is known.
+    /// The models that hold by the known version order.
     shown: Names,
     expected: Expected,
 }
@@ -195,7 +195,7 @@ impl Survey {
         })
     }
 
-    /// Reads the history and asks; also returns what the user should know.
+    /// Reads the history and checks it; also returns notes for the user.
     fn conduct(
         mut self,
         args: &CheckArgs,
@@ -227,7 +227,7 @@ impl Survey {
             (budget, budget.remaining().is_none().then_some(PER_LEVEL)),
             &mut progress,
         )?;
-        // What goes wrong at one level goes wrong at all.
+        // An error at one level occurs at all.
         let mut reports = self.answers.iter().flatten();
         let trouble = reports.find_map(|it| it.stats.prune.device.warning.clone());
         let mut warnings: Vec<String> = parsed.warnings.clone();
@@ -257,7 +257,7 @@ impl Survey {
             .zip(self.answers.iter().map(Option::as_ref))
     }
 
-    /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
+    /// 0 if every level that can be checked holds, 1 if one is violated, 3 if none is violated but some are unknown.
     fn status(&self) -> u8 {
         if !self.expected.is_empty() {
             return match &self.found {
@@ -273,7 +273,7 @@ impl Survey {
         }
     }
 
-    /// Whether every level holds that can be asked for.
+    /// Whether every level that can be checked holds.
     fn verdict(&self) -> &'static str {
         let known = || self.answers.iter().flatten().map(|it| it.verdict.holds());
         if known().any(|it| it == Some(false)) {
@@ -285,14 +285,14 @@ impl Survey {
         }
     }
 
-    /// What is known of every model.
+    /// The state of every model.
     fn models(&self) -> KnownModels {
         let decided = self.rows();
         let decided = decided.filter_map(|(it, answer)| Some((*it, holds(answer)?)));
         KnownModels::new(decided, self.found.as_ref(), &self.shown)
     }
 
-    /// What was expected and is not so.
+    /// Expectations that do not hold.
     fn missed(&self) -> Vec<String> {
         let found = self.found.as_ref();
         found.map_or(Vec::new(), |found| {
@@ -449,7 +449,7 @@ fn word(answer: Option<&Report>) -> &'static str {
     answer.map_or("no times", |it| it.verdict.word())
 }
 
-/// The anomaly, which level's answer implies it, or why it is not known.
+/// The anomaly, the level whose answer implies it, or why it is unknown.
 fn why(meaning: &Meaning<'_>, spec: Spec, answer: Option<&Report>) -> String {
     let Some(Report {
         verdict, decider, ..

@@ -1,4 +1,4 @@
-//! `kingsnake check` and `kingsnake explain`: from a file to a verdict, words and pictures.
+//! `kingsnake check` and `kingsnake explain`: from a file to a verdict, text and pictures.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -41,10 +41,10 @@ use crate::remarks::hints;
 use crate::voice::{Voice, say};
 use crate::{directory, edn, json, page};
 
-/// Longer orders are not judged: that takes time in the square of their length.
+/// The tightness of longer orders is not computed: that takes time quadratic in their length.
 const MOST_POINTS: usize = 200_000;
 
-/// Checks, and tells the answer in the words that `words` finds.
+/// Checks, and prints the answer in the form that `words` gives it.
 pub fn run(
     args: &CheckArgs,
     voice: Voice,
@@ -81,7 +81,6 @@ pub fn run(
                     Some(workload) => {
                         let mut args = args.clone();
                         args.read.workload = Some(workload);
-                        args.limits.threads = None; // They have been started.
                         run(&args, voice, start, words)
                     }
                     None => Err(error),
@@ -101,13 +100,12 @@ pub fn run(
         for hint in &answer.hints {
             voice.hint(hint);
         }
-        // The process ends here; giving a million transactions back one by one would only take time.
-        std::mem::forget(answer);
+        limits::let_go(answer);
         Ok(())
     })
 }
 
-/// Complains about files that cannot be written, or that are each other or the history.
+/// Refuses output files that cannot be written, or that are the same file as another output or the input.
 pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     let instance = args.files.proof.as_deref().map(instance_path);
     let instance = instance.as_deref().map(|path| Output {
@@ -121,14 +119,14 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
-/// Whether a file was refused because its operations are no transactions.
+/// Whether a file was refused because its operations are not transactions.
 fn is_no_transaction(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<ReadError>().map(ReadError::problem);
     matches!(problem, Some(InputProblem::Unsupported(_)))
 }
 
-/// Jepsen's logs of compare-and-sets are checked for linearizability unless a level was given: their values repeat, and
-/// clients of registers are promised that.
+/// Jepsen's compare-and-set logs are checked for linearizability unless a level is given: their values repeat, and
+/// clients of registers are promised linearizability.
 fn for_registers(
     plan: Plan,
     args: &CheckArgs,
@@ -140,7 +138,7 @@ fn for_registers(
     if is_asked || !is_log || parsed.history.all_compares().is_empty() {
         return plan;
     }
-    // What was typed may be about serializability only, such as --session-order.
+    // The options may apply to serializability only, such as --session-order.
     let Ok(registers) = Plan::at(Level::Linearizable, args) else {
         return plan;
     };
@@ -168,12 +166,12 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         expected: Expected::default(),
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
-        processor: Vec::new(),
+        costs: Vec::new(),
         time: start.elapsed(),
     }
 }
 
-/// The answer, and what the user should know besides.
+/// The answer, and notes for the user.
 fn answer(
     plan: Plan,
     args: &CheckArgs,
@@ -182,7 +180,7 @@ fn answer(
     start: Instant,
 ) -> Result<(Answer, Vec<String>)> {
     let (mut device, cooler) = (Gpu::new(plan.device.clone()), plan.cooler());
-    let mut marks = Marks::default();
+    let mut marks = Marks::new(args.files.json.is_some());
     marks.begin(Phase::Parse);
     progress.event(ProgressEvent::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
@@ -300,13 +298,13 @@ fn answer(
         expected: Expected::default(),
         proof,
         phases,
-        processor: marks.spent(),
+        costs: marks.spent(),
         time: start.elapsed(),
     };
     Ok((answer, warnings))
 }
 
-/// The answer with its words. The verdict stands already; this is no part of the time that it took.
+/// The answer as text. The verdict is final already; this does not count as checking time.
 fn told(mut answer: Answer, orders: bool) -> Answer {
     if let (Verdict::Satisfied(certificate), Some(parsed)) = (&answer.verdict, &answer.parsed) {
         let n_points = certificate.order.len();
@@ -338,7 +336,7 @@ fn told(mut answer: Answer, orders: bool) -> Answer {
     answer
 }
 
-/// The proof and its instance under their names, or why there is none.
+/// The proof and its instance under their file names, or why there is none.
 fn proven(
     proving: Proving,
     path: &Path,
@@ -355,7 +353,7 @@ fn proven(
     }
 }
 
-/// Adds to a phase, which may come in several parts.
+/// Adds to the duration of a phase, which may run several times.
 fn spend(phases: &mut Vec<(&'static str, Duration)>, name: &'static str, time: Duration) {
     match phases.iter_mut().find(|phase| phase.0 == name) {
         Some(phase) => phase.1 += time,
@@ -377,7 +375,7 @@ fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
         .filter_map(|(option, path)| path.as_deref().map(|path| Output { option, path }))
 }
 
-/// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
+/// Prints the verdict before it writes the files, so that a full disk does not lose an answer.
 fn deliver(
     answer: &Answer,
     traces: Option<Traces>,
@@ -385,7 +383,7 @@ fn deliver(
     voice: Voice,
     words: fn(&Answer, Voice) -> String,
 ) -> Result<()> {
-    // What goes to stdout by request stands alone there.
+    // If a document goes to stdout, nothing else does.
     if !outputs(files).any(|it| is_stdio(it.path)) {
         say(&words(answer, voice)).context("cannot write to stdout")?;
         if let Some(found) = &answer.found {
@@ -450,7 +448,7 @@ fn deliver(
     Ok(())
 }
 
-/// Writes Elle's map and the directory of anomalies, where they were asked for.
+/// Writes Elle's map and the directory of anomalies, if requested.
 pub fn write_anomalies(
     traced: &TracedHistory<'_>,
     found: Option<&Found>,
@@ -466,7 +464,7 @@ pub fn write_anomalies(
     Ok(())
 }
 
-/// The operations over time, where linearizability was checked.
+/// The operations over time, if linearizability was checked.
 fn timeline(answer: &Answer) -> Option<String> {
     match (&answer.verdict, answer.history(), &answer.telling) {
         (Verdict::Violated(counterexample), Some(history), Some(telling))

@@ -18,7 +18,7 @@ use crate::output::{Output, expect_apart, put};
 use crate::remarks::remarks;
 use crate::voice::{Voice, first_of, say};
 
-/// Reads every history that the paths hold, and prints what it found.
+/// Reads every history on the paths, and prints the problems found.
 pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let found = Scan::of(&args.histories, budget).map_err(Stopped)?;
     let paths: Vec<&Path> = found.histories.iter().map(|it| it.path.as_path()).collect();
@@ -43,7 +43,7 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         };
         let parsed = match parsed {
             Ok(parsed) => parsed,
-            // Of several, the others are still read.
+            // If one of several cannot be read, the others still are.
             Err(error) if paths.len() > 1 && !error.is::<Stopped>() => {
                 words.push_str(&format!("{name}: error: {error:#}\n"));
                 documents.push(

@@ -1,6 +1,6 @@
-//! `kingsnake solve`: decides an instance in `MonoSAT`'s graph format, and checks the answer again.
+//! `kingsnake solve`: decides an instance in `MonoSAT`'s graph format, and checks the answer.
 //!
-//! A model is checked against the clauses and graphs of the file. A no is put to another back end, without pruning.
+//! A model is checked against the clauses and graphs of the file. Another back end confirms UNSAT, without pruning.
 
 use std::io::Read;
 use std::path::Path;
@@ -21,15 +21,15 @@ use crate::json::{reason_kind, rounds, solver};
 use crate::processor;
 use crate::voice::{Voice, complain, say};
 
-/// What was found, in the instance's own terms.
+/// The answer in the instance's variables.
 enum Solved {
     Model(Vec<bool>),
-    /// Variables that cannot all be given a value.
+    /// Variables that cannot all be true.
     Core(Vec<u32>),
     Unknown(StopReason),
 }
 
-/// What it took.
+/// Statistics of the run.
 #[derive(Default)]
 struct Took {
     prune: PruneStats,
@@ -96,7 +96,7 @@ fn numbers(core: &[u32]) -> Vec<i64> {
     core.iter().map(|&it| i64::from(it) + 1).collect()
 }
 
-/// The answer in words.
+/// The answer as text.
 fn tell(solved: &Solved, voice: Voice) -> Result<()> {
     let line = |word: &str, numbers: Vec<i64>| {
         if voice.quiet {
@@ -113,7 +113,7 @@ fn tell(solved: &Solved, voice: Voice) -> Result<()> {
     Ok(())
 }
 
-/// The answer as a document, with the fields of a check's (docs/json.md) that an instance has.
+/// The answer as JSON, with those fields of a check's document (docs/json.md) that apply to an instance.
 fn document(args: &SolveArgs, solved: &Solved, took: &Took, seconds: f64) -> Value {
     let (verdict, reason) = match solved {
         Solved::Model(_) => ("satisfied", Value::Null),
@@ -154,7 +154,7 @@ fn document(args: &SolveArgs, solved: &Solved, took: &Took, seconds: f64) -> Val
     document
 }
 
-/// A command line that repeats the run.
+/// A command line that reproduces the run.
 fn command(args: &SolveArgs) -> String {
     let (instance, seed) = (args.instance.display().to_string(), args.seed.to_string());
     let mut words = vec!["solve".to_owned(), instance, "--backend".to_owned()];
@@ -225,7 +225,7 @@ fn variables(pruned: &Pruned, core: &[u32]) -> Vec<u32> {
     named.map(|(variable, _)| variable as u32).collect()
 }
 
-/// A no that another back end confirms on the whole instance, with its core.
+/// UNSAT confirmed by another back end on the whole instance, with its core.
 fn confirmed(
     gnf: &Gnf,
     backend: &str,

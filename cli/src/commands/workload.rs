@@ -1,4 +1,4 @@
-//! `kingsnake check --workload`: a Jepsen workload by its own rule, told in words, as JSON and on a page.
+//! `kingsnake check --workload`: checks a Jepsen workload by its own rule; the result as text, JSON and page.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -24,10 +24,10 @@ use crate::output::put;
 use crate::picture::plot;
 use crate::voice::{Voice, count, lasting, printable, say};
 
-/// More violations than this are counted, not told.
+/// Further violations are counted, not listed.
 const TOLD: usize = 10;
 
-/// The workload of a log that is no history of transactions, if its operations tell.
+/// The workload of a log that is not a history of transactions, if its operations identify it.
 pub fn recognised(args: &CheckArgs, budget: &Budget) -> Option<JepsenWorkload> {
     let (log, ..) = open_log(&args.history, &options(&args.read, budget)).ok()?;
     recognise(&log)

@@ -1,7 +1,7 @@
 //! `hunt --aim LEVEL`: rounds, each of which varies what came closest to a violation so far.
 //!
-//! A round's workload, keys, length, think time, sessions and faults are a function of the rows of the rounds before it, so a
-//! hunt that was killed goes on as it would have. `--blind` draws each round alone, for comparison.
+//! A round's workload, keys, length, think time, sessions and faults are a function of the rows of the rounds before
+//! it, so a resumed hunt continues identically. `--blind` draws each round independently, for comparison.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use super::cell::HuntCell;
 use super::recipe::{HuntRecipe, HuntTarget};
 
-/// Rounds before the first that is aimed.
+/// Rounds before the first aimed one.
 const EXPLORED: usize = 4;
 /// How many of the closest rounds are varied.
 const CLOSEST: usize = 3;
-/// One round in so many is drawn alone all the same.
+/// One round in this many is drawn independently anyway.
 const ALONE: usize = 4;
 /// Rounds of one database and level.
 const MOST_ROUNDS: u64 = 10_000;
@@ -29,12 +29,12 @@ const SESSIONS: [u16; 4] = [2, 4, 8, 16];
 /// Microseconds.
 const THINK: [u32; 5] = [0, 100, 500, 2_000, 5_000];
 
-/// What a hunt is aimed at.
+/// The goal of an aimed hunt.
 #[derive(Clone, Debug)]
 pub struct Aim {
-    /// The level whose violation is looked for.
+    /// The level to violate.
     pub level: String,
-    /// Whether rounds take no notice of each other.
+    /// Whether rounds are drawn independently of each other.
     pub is_blind: bool,
 }
 
@@ -75,6 +75,7 @@ pub struct HuntRound<'a> {
     first_seed: u64,
 }
 
+<<<<<<< HEAD
 impl<'a> HuntRounds<'a> {
     /// The rounds of a hunt's file. An unknown database or level is an error, and so is one that is named twice.
     pub fn of(recipe: &'a HuntRecipe) -> Result<Self> {
@@ -106,6 +107,17 @@ impl<'a> HuntRounds<'a> {
                     promise: adapter.level(isolation)?.level,
                 });
             }
+=======
+/// Every round of every database and level; there are as many rounds as seeds.
+pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<HuntRound<'_>>> {
+    let mut rounds = Vec::new();
+    for database in &recipe.database {
+        if database.workload.is_empty() {
+            bail!(
+                "{} has no workload, and rounds vary workloads; write `workload = [\"mini\", \"rmw\", \"skew\"]`",
+                database.name
+            );
+>>>>>>> main
         }
         Ok(HuntRounds {
             places,
@@ -150,7 +162,7 @@ impl<'a> HuntRounds<'a> {
 }
 
 impl HuntRound<'_> {
-    /// The rounds of the same place have this name, with their numbers.
+    /// The rounds at the same place have this name, with their numbers.
     fn place(&self, aim: &Aim) -> String {
         let how = if aim.is_blind { "blind" } else { "aimed" };
         let nodes = self.database.nodes;
@@ -180,7 +192,7 @@ impl HuntRound<'_> {
         before.into_values().collect()
     }
 
-    /// The round in which the level was violated, if one was.
+    /// The round in which the level was violated, if there is one.
     pub fn found(&self, aim: &Aim, rows: &[Value]) -> Option<String> {
         let before = self.before(aim, rows);
         let found = before
@@ -189,7 +201,7 @@ impl HuntRound<'_> {
         found.map(|row| row["cell"].as_str().unwrap_or("").to_owned())
     }
 
-    /// What this round varies, by what the rounds before it came to.
+    /// The choices of this round, from the results of the rounds before it.
     pub fn variation(&self, aim: &Aim, rows: &[Value]) -> Variation {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.number ^ (self.first_seed << 32);
         for byte in self.place(aim).bytes() {
@@ -204,7 +216,7 @@ impl HuntRound<'_> {
         before.sort_by(|one, other| closeness(other).total_cmp(&closeness(one)));
         let parent = before[rng.below(CLOSEST.min(before.len()))];
         let mut next = variation_of(parent).unwrap_or_else(|| drawn.clone());
-        // One or two choices are taken anew.
+        // One or two choices are drawn again.
         for _ in 0..=rng.below(2) {
             match rng.below(6) {
                 0 => next.workload.clone_from(&drawn.workload),
@@ -258,7 +270,7 @@ impl HuntRound<'_> {
     }
 }
 
-/// How near a round came: per committed transaction, so that longer rounds are not nearer.
+/// How close a round came: per committed transaction, so that longer rounds do not count as closer.
 fn closeness(row: &Value) -> f64 {
     row["close"]["score"].as_f64().unwrap_or(0.0)
 }
@@ -285,7 +297,7 @@ fn variation_of(row: &Value) -> Option<Variation> {
     })
 }
 
-/// What a collected history came close to; null where it cannot be read.
+/// What a collected history came close to; null if it cannot be read.
 pub fn close(history: &Path, row: &Value) -> Value {
     let options = kingsnake_datasets::ReadOptions::default();
     let Ok(parsed) = kingsnake_datasets::open(history, &options) else {
@@ -295,7 +307,7 @@ pub fn close(history: &Path, row: &Value) -> Value {
     let committed = row["committed"].as_f64().unwrap_or(0.0).max(1.0);
     let aborted = row["aborted"].as_f64().unwrap_or(0.0);
     let per = |n: u64| n as f64 / committed;
-    // A pair of transactions that missed each other's writes is one that only their level forbids or allows.
+    // Whether a pair of transactions that missed each other's writes is allowed depends on their level only.
     let score = per(counted.missed)
         + 2.0 * per(counted.overwritten)
         + 4.0 * per(counted.mutual)
@@ -320,8 +332,13 @@ mod tests {
         }
     }
 
+<<<<<<< HEAD
     /// Rounds that came the closer the fewer keys they had.
     fn played(rounds: &HuntRounds<'_>, aim: &Aim) -> Vec<Value> {
+=======
+    /// Test data: fewer keys, closer rounds.
+    fn played(rounds: &[HuntRound<'_>], aim: &Aim) -> Vec<Value> {
+>>>>>>> main
         let mut rows: Vec<Value> = Vec::new();
         for at in 0..rounds.len() {
             let round = rounds.get(at);
@@ -342,10 +359,16 @@ mod tests {
         let aim = aim(false);
         let rows = played(&rounds, &aim);
         assert_eq!(rows, played(&rounds, &aim));
+<<<<<<< HEAD
         // Rows of later rounds, which a hunt that goes on may find, change nothing.
         let round = rounds.get(9);
         let tenth = round.variation(&aim, &rows[..9]);
         assert_eq!(tenth, round.variation(&aim, &rows));
+=======
+        // Rows of later rounds, which a resumed hunt may find, do not matter.
+        let tenth = rounds[9].variation(&aim, &rows[..9]);
+        assert_eq!(tenth, rounds[9].variation(&aim, &rows));
+>>>>>>> main
         assert_eq!(rows[9]["varied"], tenth.to_json());
         assert_eq!(round.found(&aim, &rows), None);
         for (at, row) in rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Runs the rounds of an aimed hunt, one after the other; a place where the level was violated is not looked at again.
+//! Runs the rounds of an aimed hunt in sequence; a place where the level was violated is skipped from then on.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::interrupt;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
 
-/// Runs the rounds that have no row yet, and writes the page. Exit status as of any hunt.
+/// Runs the rounds that have no row yet, and writes the page. The exit status is that of any hunt.
 pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voice) -> Result<u8> {
-    // A wrong level must not be found out after the first collection.
+    // Reject an unknown level before the first collection.
     Typed::try_parse_from(["kingsnake", "check", "h", "--level", level]).context("--aim")?;
     if args.cells.jobs > 1 {
         bail!(
@@ -66,7 +66,7 @@ struct AimedHunt<'a> {
 }
 
 impl AimedHunt<'_> {
-    /// Every row so far: those that earlier processes left, and those of this one.
+    /// All rows so far: those of earlier processes and of this one.
     fn rows(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.args.out.join("rows.jsonl")).unwrap_or_default();
         let mut rows: Vec<Value> = text
@@ -92,7 +92,7 @@ impl AimedHunt<'_> {
         super::ending(rows, n_left, &self.args.out.join("report.html"), voice)
     }
 
-    /// A line for each place: in which round the level was violated, after how many transactions.
+    /// One line per place: the round in which the level was violated, and after how many transactions.
     fn found(&self, rows: &[Value]) -> String {
         let mut out = format!(
             "| database | level | {} was violated in | after | anomaly |\n| --- | --- | --- | --- | --- |\n",

@@ -1,4 +1,4 @@
-//! What a check took, as JSON.
+//! Statistics of a check as JSON.
 
 use kingsnake_solver::decide::DecideStats;
 use kingsnake_solver::prune::{DeviceStats, PruneStats, RoundStats};
@@ -47,6 +47,7 @@ pub struct PhaseView {
     name: &'static str,
     seconds: f64,
     cpu_seconds: Option<f64>,
+    peak_memory_bytes: Option<u64>,
 }
 
 /// See docs/json.md.
@@ -91,7 +92,7 @@ pub struct SolverView {
     propagations: u64,
     cycles: u64,
     moves: u64,
-    /// The device that cooled, if one did or was to.
+    /// The device that cooled, or was to.
     device: Option<DeviceView>,
     memory_bytes: Option<u64>,
     encode_seconds: f64,
@@ -100,11 +101,14 @@ pub struct SolverView {
 
 pub(super) fn stats(answer: &Answer) -> StatsView {
     let stats = &answer.stats;
-    let used = |phase| answer.processor.iter().find(|(name, _)| *name == phase);
-    let phases = answer.phases.iter().map(|&(name, time)| PhaseView {
-        name,
-        seconds: time.as_secs_f64(),
-        cpu_seconds: used(name).map(|(_, seconds)| *seconds),
+    let phases = answer.phases.iter().map(|&(name, time)| {
+        let cost = answer.costs.iter().find(|it| it.name == name);
+        PhaseView {
+            name,
+            seconds: time.as_secs_f64(),
+            cpu_seconds: cost.and_then(|it| it.seconds),
+            peak_memory_bytes: cost.and_then(|it| it.peak),
+        }
     });
     StatsView {
         seconds: answer.time.as_secs_f64(),
@@ -135,7 +139,7 @@ pub(super) fn stats(answer: &Answer) -> StatsView {
     }
 }
 
-/// What each round of pruning did.
+/// What each pruning round did.
 pub fn rounds(stats: &PruneStats) -> Vec<RoundView> {
     let view = |round: &RoundStats| RoundView {
         new_edges: round.new_edges,
@@ -145,7 +149,7 @@ pub fn rounds(stats: &PruneStats) -> Vec<RoundView> {
     stats.rounds.iter().map(view).collect()
 }
 
-/// What the back end did.
+/// Statistics of the back end.
 pub fn solver(decide: &DecideStats) -> SolverView {
     SolverView {
         backend: decide.backend.clone(),

@@ -14,14 +14,14 @@ pub(super) struct TxnView {
     /// Counted from 0.
     position: usize,
     status: &'static str,
-    /// What a collector noted beside it.
+    /// What a collector noted about it.
     isolation: Option<Value>,
     node: Option<Value>,
     database_name: Option<Value>,
     operations: Vec<Value>,
 }
 
-/// How many transactions had committed when the last of these did; nothing without times.
+/// Number of transactions committed when the last of these committed; null without times.
 pub(super) fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
     let commit = |txn: TxnId| {
         let commit = history.interval(txn).commit;

@@ -1,34 +1,34 @@
-//! Chooses what the timeline shows: the transactions of the story, and those that ran around the same time.
+//! Chooses what the timeline shows: the transactions of the story, and concurrent ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kingsnake_solver::model::{History, Interval, KeyId, SessionId, TxnId};
 
-/// More transactions than this hide what they should show.
+/// More transactions would hide the story.
 const MOST: usize = 160;
-/// How many neighbours in its session a transaction keeps where there are no times.
+/// Neighbours in its session that a transaction keeps if there are no times.
 const NEIGHBOURS: u32 = 4;
 
 /// Transactions on a time axis.
 pub struct Around {
     /// The transactions of the story.
     pub story: BTreeSet<TxnId>,
-    /// Those of them that the axis is fitted to: the cycle, without the writers of what it read.
+    /// The transactions that the axis is fitted to: the cycle, without the writers of what it read.
     pub core: BTreeSet<TxnId>,
-    /// Everything that is shown, session by session.
+    /// Everything that is shown, by session.
     pub txns: Vec<TxnId>,
-    /// How many transactions ran within the span, shown or not.
+    /// Number of transactions in the span, shown or not.
     pub n_within: usize,
-    /// Whether the places are times; else they count the transactions of a session.
+    /// Whether positions are times; otherwise they count the transactions of a session.
     pub has_times: bool,
-    /// The time that counts as 0.
+    /// The time shown as 0.
     pub origin: i64,
-    /// From where to where the axis reaches.
+    /// Start and end of the axis.
     pub span: (f64, f64),
 }
 
 impl Around {
-    /// Chooses; `None` if the story has no transactions. The axis is fitted to `core`, or to the story where that is empty.
+    /// Chooses; `None` if the story has no transactions. The axis is fitted to `core`, or to the story if that is empty.
     pub fn new(
         history: &History,
         story: &[TxnId],
@@ -123,7 +123,7 @@ impl Around {
         }
     }
 
-    /// Where a transaction begins and ends on the axis; `None` where that was not recorded.
+    /// Where a transaction begins and ends on the axis; `None` if not recorded.
     pub fn places(&self, history: &History, txn: TxnId) -> (Option<f64>, Option<f64>) {
         if !self.has_times {
             let at = place(history, txn);
@@ -137,7 +137,7 @@ impl Around {
         )
     }
 
-    /// The sessions in the order of their names, each with its transactions.
+    /// The sessions in order of their names, each with its transactions.
     pub fn lanes(&self, history: &History) -> Lanes {
         let mut lanes: BTreeMap<SessionId, Vec<TxnId>> = BTreeMap::new();
         for &txn in &self.txns {
@@ -148,7 +148,7 @@ impl Around {
         lanes
     }
 
-    /// The part of the axis that the core takes, with some room.
+    /// The part of the axis that contains the core, with some margin.
     pub fn window(&self, history: &History) -> (f64, f64) {
         let places = self.core.iter().map(|&txn| self.places(history, txn));
         let all: Vec<f64> = places.flat_map(|(from, to)| [from, to]).flatten().collect();
@@ -165,7 +165,7 @@ impl Around {
 /// Sessions with their transactions, from the top down.
 pub type Lanes = Vec<(SessionId, Vec<TxnId>)>;
 
-/// A name cut into texts and numbers, so that 10 comes after 9.
+/// A name split into text and numbers, so that 10 sorts after 9.
 fn by_number(name: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
     let mut is_in_number = false;
@@ -193,7 +193,7 @@ fn is_known(interval: Interval) -> bool {
     interval.begin != i64::MIN || interval.commit != i64::MAX
 }
 
-/// When a transaction ran. What was not recorded lies between its neighbours of the session, so it reaches to them.
+/// When a transaction ran. An unrecorded bound extends to its neighbour in the session.
 fn reach(history: &History, txn: TxnId) -> Interval {
     let Interval {
         mut begin,
@@ -223,7 +223,7 @@ fn ends(history: &History, txns: impl Iterator<Item = TxnId>) -> (i128, i128) {
     (first, all.into_iter().max().unwrap_or(first))
 }
 
-/// How far a transaction is from the nearest of the story.
+/// The distance of a transaction from the nearest of the story.
 fn away(history: &History, story: &BTreeSet<TxnId>, txn: TxnId) -> i128 {
     let it = reach(history, txn);
     let gap = |other: &TxnId| {

@@ -1,4 +1,4 @@
-//! Transactions in full: session, end, times, operations, and the line of the file that they come from.
+//! Transactions in full: session, outcome, times, operations, and the line of the file.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::answer::{base_name, status_word};
 use crate::picture::{short, since};
 use crate::voice::count;
 
-/// More operations than this of one transaction are not spelt out.
+/// Further operations of a transaction are not listed.
 const MOST_OPS: usize = 60;
 
 /// What cards are made of.
@@ -26,12 +26,12 @@ pub struct Cards<'a> {
     pub keys: &'a [KeyId],
     /// The predicates that the story is about, by their number in the history.
     pub predicates: &'a [u32],
-    /// The time that counts as 0.
+    /// The time shown as 0.
     pub origin: i64,
 }
 
 impl Cards<'_> {
-    /// The name that leads to a card.
+    /// The anchor of a card.
     pub fn id(txn: TxnId) -> String {
         format!("t{}", txn.0)
     }
@@ -73,8 +73,7 @@ impl Cards<'_> {
         }
     }
 
-    /// What a transaction asked for by a condition before one of its operations, which are what it got, and whether the story is
-    /// about it.
+    /// The condition that a transaction used before one of its operations, which are its result, and whether the story is about it.
     fn asked(self, txn: TxnId, at: usize) -> Vec<(String, bool)> {
         let own = self.history.numbered_predicates(txn);
         let asked = own.filter(|(_, it)| it.at as usize == at);
@@ -85,7 +84,7 @@ impl Cards<'_> {
         told.collect()
     }
 
-    /// What was asked for, and what came back where no rows follow.
+    /// The condition, and the result if no rows follow.
     fn asked_words(self, predicate: &Predicate) -> String {
         let words = RecordedWords::new(self.history).asked(predicate);
         match predicate.act {
@@ -100,7 +99,7 @@ impl Cards<'_> {
         }
     }
 
-    /// When it began and ended, as far as that was recorded.
+    /// Its begin and end, as far as recorded.
     pub fn times(self, txn: TxnId) -> Option<String> {
         let Interval { begin, commit } = self.history.interval(txn);
         let told = |time: i64| since(i128::from(time) - i128::from(self.origin));
@@ -128,7 +127,7 @@ impl Cards<'_> {
     }
 }
 
-/// The keys that a transaction touches; of a range query, those of its answer.
+/// The keys that a transaction touches; for a range query, those of its answer.
 pub fn touched(history: &History, txn: TxnId) -> BTreeSet<KeyId> {
     let mut keys = BTreeSet::new();
     for op in history.ops(txn) {

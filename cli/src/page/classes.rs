@@ -1,4 +1,4 @@
-//! A section for each class of anomaly: its name, how often it was found, one example as a story and as a picture.
+//! A section per class of anomaly: its name, its count, one example as a story and as a picture.
 
 use kingsnake_solver::model::History;
 use maud::{Markup, html};
@@ -9,7 +9,7 @@ use crate::anomalies::Found;
 use crate::picture;
 use crate::voice::count;
 
-/// The sections, and what the anomalies rule out.
+/// The sections, and the models that the anomalies rule out.
 pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
     let list = |names: &kingsnake_solver::lattice::Names| {
         let names: Vec<&str> = names.iter().copied().collect();

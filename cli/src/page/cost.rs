@@ -1,4 +1,4 @@
-//! What the check took: phases as bars, pruning rounds as a table, the solver's counts.
+//! The cost of a check: phases as bars, pruning rounds as a table, solver statistics.
 
 use kingsnake_solver::model::{History, Status};
 use maud::{Markup, html};
@@ -66,7 +66,7 @@ fn numbers(answer: &Answer, terms: &Terms) -> Markup {
     }
 }
 
-/// How large a history is, and how its transactions ended.
+/// The size of a history, and the outcomes of its transactions.
 pub fn sizes(history: &History) -> Vec<(&'static str, String)> {
     let n = |status| {
         history

@@ -1,4 +1,4 @@
-//! The lattice of models as a picture: what holds, what is ruled out, what is not decided; the strongest on top.
+//! The lattice of models as a picture: holds, ruled out, or unknown; the strongest on top.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::anomalies::KnownModels;
 
-/// Models of single objects and of views, which nothing here decides by itself; they are told in words.
+/// Models of single objects and of views, which are not decided here; they are listed as text.
 const ASIDE: [&str; 11] = [
     "1SR",
     "session-serializable",
@@ -52,7 +52,7 @@ fn is_drawn(name: &str) -> bool {
     !ASIDE.contains(&name)
 }
 
-/// The models that a model implies with none between.
+/// The models that a model implies directly.
 fn covers(model: &ConsistencyModel) -> Vec<&'static str> {
     let drawn = || model.implies.iter().copied().filter(|it| is_drawn(it));
     let is_below = |name: &'static str| {
@@ -61,11 +61,11 @@ fn covers(model: &ConsistencyModel) -> Vec<&'static str> {
     drawn().filter(|name| !is_below(name)).collect()
 }
 
-/// Where each model stands: its row from the top and its place in the row.
+/// The position of each model: its row from the top and its place in the row.
 fn places() -> BTreeMap<&'static str, (f64, f64)> {
     let drawn: Vec<&ConsistencyModel> = MODELS.iter().filter(|it| is_drawn(it.name)).collect();
     let mut rows: BTreeMap<&'static str, usize> = drawn.iter().map(|it| (it.name, 0)).collect();
-    // A model stands below all that imply it; as many passes as there are models settle that.
+    // A model is drawn below all that imply it; one pass per model suffices.
     for _ in &drawn {
         for model in &drawn {
             let row = rows[model.name];
@@ -144,7 +144,7 @@ fn drawing(models: &KnownModels) -> Markup {
     }
 }
 
-/// The name, as far as there is room.
+/// The name, cut to the available width.
 fn shown(model: &ConsistencyModel) -> String {
     model
         .name

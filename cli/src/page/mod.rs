@@ -1,6 +1,6 @@
-//! The answer as one self-contained HTML page: no network, light and dark, readable on a phone and on paper.
+//! The answer as one self-contained HTML page: no network, light and dark, usable on a phone and on paper.
 //!
-//! Invariant: everything is markup of `maud`, which escapes what it is given, and the page tells everything without its program.
+//! Invariant: everything is markup of `maud`, which escapes its input, and the page is complete without JavaScript.
 
 mod around;
 mod cards;
@@ -33,7 +33,7 @@ use crate::limits::is_stdio;
 use crate::picture::{ArrowKind, Scene, dependency, svg};
 use crate::voice::{count, first_of, lasting};
 
-/// The look that only these pages and their pictures need.
+/// The style of these pages and their pictures.
 pub const STYLE: &str = concat!(
     include_str!("page.css"),
     include_str!("../picture/picture.css")
@@ -41,7 +41,7 @@ pub const STYLE: &str = concat!(
 /// Zoom, pan, filters, details.
 pub const SCRIPT: &str = include_str!("page.js");
 
-/// More transactions than this are not spelt out.
+/// More transactions than this are not listed in full.
 const MOST_TXNS: usize = 60;
 
 /// The page.
@@ -94,7 +94,7 @@ fn head(answer: &Answer, terms: &Terms) -> Markup {
     }
 }
 
-/// The words with a capital and a full stop.
+/// The sentence with a capital and a full stop.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let Some(first) = letters.next() else {
@@ -103,7 +103,7 @@ fn sentence(words: &str) -> String {
     format!("{}{}.", first.to_uppercase(), letters.as_str())
 }
 
-/// The counterexample as a picture, with what its arrows mean.
+/// The counterexample as a picture, with its legend.
 pub fn picture(scene: &Scene, terms: &Terms) -> Markup {
     html! {
         section #picture {
@@ -113,7 +113,7 @@ pub fn picture(scene: &Scene, terms: &Terms) -> Markup {
     }
 }
 
-/// A picture; its ids begin with `ids`, which no other picture of the page may have.
+/// A picture; its ids begin with the unique prefix `ids`.
 fn drawing(scene: &Scene, ids: &str, terms: &Terms) -> Markup {
     let mut words = String::from("Each row is a session. ");
     if scene.panels.iter().any(|panel| panel.arrows.len() > 1) {
@@ -236,11 +236,11 @@ fn located(path: &Path, format: Option<Format>, history: &History, txns: &[TxnId
         })
         .collect();
     let found = match format {
-        // What came from a pipe cannot be read again.
+        // Input from a pipe cannot be read again.
         Some(format) if !is_stdio(path) => locate(path, format, &wanted, &input::again()),
         _ => Ok(Located::default()),
     };
-    // The verdict stands; a file that has gone away since is no error of it.
+    // The verdict is final; a file that has since been removed is no error.
     let found = found.unwrap_or_default();
     let lines = txns.iter().zip(found.lines);
     Found {

@@ -1,4 +1,4 @@
-//! How to repeat the run, and how to check its certificate.
+//! How to reproduce the run, and how to check its certificate.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use crate::answer::Answer;
 use crate::plan::quoted_path;
 use crate::voice::count;
 
-/// How to check the certificate again.
+/// How to check the certificate.
 pub fn certificate(answer: &Answer, n_points: usize) -> Markup {
     let has_begins = !answer.plan.promise.is_recorded()
         && (answer.history()).is_some_and(|it| answer.plan.spec.has_begins(it));

@@ -1,4 +1,4 @@
-//! The story as a page tells it: cases fold, and terms are explained where they first occur.
+//! The story on a page: cases can be folded, and terms are explained at their first use.
 
 use kingsnake_tell::StoryLine;
 use maud::{Markup, html};
@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::terms::Terms;
 use crate::answer::telling::Telling;
 
-/// Cases deeper than this are told side by side.
+/// Deeper cases are shown on the same level.
 const DEEPEST: usize = 8;
 
 /// The section.
@@ -28,7 +28,7 @@ pub fn section(telling: &Telling, terms: &Terms) -> Markup {
     }
 }
 
-/// The lines of an argument; what belongs to a case folds under the line that opens it.
+/// The lines of an argument; those of a case fold under its first line.
 pub fn lines(lines: &[StoryLine], terms: &Terms) -> Markup {
     html! { ol.story { (nested(lines, 0, terms)) } }
 }

@@ -9,13 +9,13 @@ use super::{SCRIPT, STYLE, classes, cost, lattice};
 use crate::anomalies::{Found, KnownModels};
 use crate::voice::first_of;
 
-/// A level and what became of it.
+/// A level and its outcome.
 pub struct LevelRow {
     /// The level.
     pub level: String,
     /// What it promises.
     pub words: String,
-    /// Whether it holds, where that is known.
+    /// Whether it holds, if known.
     pub holds: Option<bool>,
     /// The verdict in a word.
     pub verdict: &'static str,
@@ -23,7 +23,7 @@ pub struct LevelRow {
     pub why: String,
 }
 
-/// Everything that the page tells.
+/// The content of the page.
 pub struct Survey<'a> {
     /// The history.
     pub history: &'a History,
@@ -41,9 +41,9 @@ pub struct Survey<'a> {
     pub found: Option<&'a Found>,
     /// What the user should know.
     pub warnings: &'a [String],
-    /// The command that repeats it.
+    /// The command that reproduces it.
     pub command: String,
-    /// How long it took.
+    /// The duration.
     pub time: String,
 }
 
@@ -64,7 +64,7 @@ pub fn page(survey: &Survey<'_>) -> String {
             p.verdict.sentence { span aria-hidden="true" { (sign) } " " (words) }
             h1 { (strongest) }
             p.subject { (survey.subject) }
-            p.how { "Every level was asked, or follows from another. " span.time { (survey.time) } }
+            p.how { "Every level was checked, or follows from another. " span.time { (survey.time) } }
             @for warning in first_of(survey.warnings) { p.warning { (warning) } }
         }
         (lattice::section(&survey.models))

@@ -1,11 +1,11 @@
-//! Explains technical terms where a page first uses them: on hover, on focus, and to screen readers.
+//! Explains technical terms at their first use: on hover, on focus, and to screen readers.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-/// Every term and what it means. Where two fit at one place, the longer is taken.
+/// Every term and its explanation. If two match at one place, the longer is used.
 const TERMS: &[(&str, &str)] = &[
     (
         "serializability",
@@ -103,14 +103,14 @@ const TERMS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Remembers what was explained.
+/// Remembers which terms were explained.
 #[derive(Default)]
 pub struct Terms {
     seen: RefCell<BTreeSet<&'static str>>,
 }
 
 impl Terms {
-    /// The text, with the terms explained that were not before.
+    /// The text, with explanations of the terms not explained before.
     pub fn explain(&self, text: &str) -> Markup {
         let mut rest = text;
         let mut parts: Vec<Markup> = Vec::new();
@@ -138,7 +138,7 @@ pub fn explained(word: &str, meaning: &str) -> Markup {
     html! { span.term tabindex="0" { (word) span.tip role="tooltip" { (meaning) } } }
 }
 
-/// Where a term stands as a whole word.
+/// Where a term occurs as a whole word.
 fn find(text: &str, term: &str) -> Option<usize> {
     let is_inside =
         |letter: Option<char>| letter.is_some_and(|it| it.is_alphanumeric() || it == '-');

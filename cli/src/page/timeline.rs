@@ -1,6 +1,7 @@
-//! The timeline: a lane a session, a bar a transaction, from its recorded begin to its end, with faults and the cycle's edges.
+//! The timeline: a lane per session, a bar per transaction from its recorded begin to its end, with faults and the cycle's edges.
 //!
-//! Bars stand at shares of the width, so the page needs no program to show them; `page.js` adds zoom, pan, filters and details.
+//! Bars are positioned in percent of the width, so the page needs no JavaScript to show them; `page.js` adds zoom, pan,
+//! filters and details.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +17,13 @@ use crate::answer::telling::op_words;
 use crate::picture::{ArrowKind, dependency, kind, short, since};
 use crate::voice::{count, grouped};
 
-/// The height of a lane in pixels; `page.css` has the same number.
+/// The height of a lane in pixels; must equal the one in `page.css`.
 const LANE: usize = 34;
-/// More keys than this are not offered to the filter.
+/// The filter offers at most this many keys.
 const MOST_KEYS: usize = 400;
 /// More events are not drawn.
 const MOST_EVENTS: usize = 400;
-/// More operations than this are not in the words that stand beside a bar.
+/// At most this many operations are shown beside a bar.
 const MOST_OPS: usize = 12;
 
 /// What is drawn.
@@ -39,7 +40,7 @@ pub struct PageTimeline<'a> {
     pub blamed: Vec<TxnId>,
 }
 
-/// The transactions that a counterexample cannot do without: the ends of the cycle's edges, and those that saw what cannot be.
+/// The essential transactions of a counterexample: the ends of the cycle's edges, and those with impossible reads.
 pub fn core(arrows: &[(TxnId, TxnId, ArrowKind)], blamed: &[TxnId]) -> Vec<TxnId> {
     let ends = arrows.iter().flat_map(|&(from, to, _)| [from, to]);
     ends.chain(blamed.iter().copied()).collect()
@@ -58,7 +59,7 @@ pub fn arrows(counterexample: &Counterexample) -> Vec<(TxnId, TxnId, ArrowKind)>
         .collect()
 }
 
-/// The transactions that saw what cannot be.
+/// The transactions with impossible reads.
 pub fn blamed(counterexample: &Counterexample) -> Vec<TxnId> {
     let mut blamed = Vec::new();
     for leaf in counterexample.leaves() {
@@ -122,7 +123,7 @@ impl PageTimeline<'_> {
         }
     }
 
-    /// Buttons and filters; of use only where the program runs, which then shows them.
+    /// Buttons and filters; hidden unless JavaScript runs.
     fn tools(&self, lanes: &[(SessionId, Vec<TxnId>)]) -> Markup {
         let history = self.cards.history;
         let mut keys: BTreeSet<KeyId> = BTreeSet::new();
@@ -168,7 +169,7 @@ impl PageTimeline<'_> {
         }
     }
 
-    /// Where a place is in the window, which is what is shown first.
+    /// The position of a time in the initial window.
     fn share(&self, place: f64) -> f64 {
         let (from, to) = self.around.window(self.cards.history);
         (place - from) / (to - from) * 100.0
@@ -211,7 +212,7 @@ impl PageTimeline<'_> {
         }
     }
 
-    /// What is said where a pointer rests on a bar.
+    /// The text shown when the pointer is over a bar.
     fn beside(&self, txn: TxnId) -> String {
         let Cards {
             history,
@@ -243,7 +244,7 @@ impl PageTimeline<'_> {
         self.blamed.contains(&txn)
     }
 
-    /// What lies over the bars: events, and the edges of the first cycle.
+    /// The layer over the bars: events, and the edges of the first cycle.
     fn over(&self, lanes: &[(SessionId, Vec<TxnId>)]) -> Markup {
         let (from, to) = self.around.span;
         let since_origin = |time: i64| (i128::from(time) - i128::from(self.around.origin)) as f64;
@@ -284,7 +285,7 @@ impl PageTimeline<'_> {
     fn links(&self, lanes: &[(SessionId, Vec<TxnId>)]) -> Vec<Link> {
         let history = self.cards.history;
         let (from, to) = self.around.span;
-        // An edge leaves a bar right of its middle and reaches one left of it, so that two edges between two bars stay apart.
+        // An edge leaves a bar right of its middle and enters left of it, so that two edges between two bars do not overlap.
         let within = |txn: TxnId, share: f64| {
             let (begin, end) = self.around.places(history, txn);
             let (begin, end) = (begin.unwrap_or(from), end.unwrap_or(to));
@@ -298,7 +299,7 @@ impl PageTimeline<'_> {
         for &(before, after, kind) in &self.arrows {
             if let (Some(one), Some(two)) = (lane(before), lane(after)) {
                 let y = |lane: usize| LANE * lane + LANE / 2;
-                // An edge ends at the side of a bar that faces where it comes from.
+                // An edge ends at the side of a bar that faces its start.
                 let (y1, y2) = match one.cmp(&two) {
                     std::cmp::Ordering::Less => (y(one) + 10, y(two) - 11),
                     std::cmp::Ordering::Greater => (y(one) - 10, y(two) + 11),

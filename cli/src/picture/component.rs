@@ -6,7 +6,7 @@ use kingsnake_solver::verdict::Step;
 use super::cycle::arrow;
 use super::{Panel, PictureSource};
 
-/// The panel of some steps. A step whose end is not among the transactions is left out.
+/// The panel of some steps. A step whose end is not among the transactions is omitted.
 pub fn panel(source: PictureSource<'_>, txns: &[TxnId], steps: &[Step]) -> Panel {
     let (sessions, lanes) = source.lanes(txns.iter().copied());
     let place = |txn: TxnId| txns.iter().position(|&it| it == txn);

@@ -1,11 +1,11 @@
-//! A cycle as a panel: its transactions in its own order, turned so that sessions run from left to right where they can.
+//! A cycle as a panel: its transactions in cycle order, rotated so that sessions run from left to right if possible.
 
 use kingsnake_solver::model::{History, KeyId, TxnId};
 use kingsnake_solver::verdict::{Fact, Moment, Point, Step, StepReason};
 
 use super::{Arrow, ArrowKind, Card, Moments, Panel, PictureSource, lines, short};
 
-/// Consecutive points of one transaction: all of it, or its begin, or its commit, or its begin and then its commit.
+/// Consecutive points of one transaction: the whole, its begin, its commit, or both.
 struct Visit {
     txn: TxnId,
     /// The step that leaves the transaction.
@@ -50,7 +50,7 @@ pub fn panel(source: PictureSource<'_>, steps: &[Step]) -> Panel {
     }
 }
 
-/// The begin and the commit of a visit's transaction, with their times if the cycle needs the clock.
+/// The begin and the commit of a visit's transaction, with their times if the cycle uses the clock.
 fn moments(history: &History, visits: &[Visit], at: usize) -> Option<Moments> {
     let visit = &visits[at];
     if visit.out.from.moment == Moment::Whole {
@@ -79,7 +79,7 @@ fn moments(history: &History, visits: &[Visit], at: usize) -> Option<Moments> {
     })
 }
 
-/// A time since the first begin of the picture.
+/// A time relative to the first begin of the picture.
 pub fn since(nanoseconds: i128) -> String {
     let number = nanoseconds as f64;
     match nanoseconds.unsigned_abs() {
@@ -108,7 +108,7 @@ fn visits(steps: &[Step]) -> Vec<Visit> {
     visits
 }
 
-/// Starts the cycle where the fewest pairs of one session stand the wrong way round.
+/// Rotates the cycle so that the fewest pairs of one session are reversed.
 fn turn(history: &History, mut visits: Vec<Visit>) -> Vec<Visit> {
     let txns: Vec<TxnId> = visits.iter().map(|visit| visit.txn).collect();
     let wrong = |start: usize| {
@@ -118,7 +118,7 @@ fn turn(history: &History, mut visits: Vec<Visit>) -> Vec<Visit> {
             .filter(|&(i, j)| history.session(at(i)) == history.session(at(j)) && at(i) > at(j))
             .count()
     };
-    // A cycle of hundreds is long anyhow; the search is cubic.
+    // For a cycle of hundreds the rotation does not matter; the search is cubic.
     if let Some(best) = (0..txns.len().min(60)).min_by_key(|&start| wrong(start)) {
         visits.rotate_left(best);
     }

@@ -1,4 +1,5 @@
-//! What refutes a certificate or an expected order as a scene: Adya's dependencies between transactions, those of predicates too.
+//! The refutation of a certificate or an expected order as a scene: Adya's dependencies between transactions, including
+//! those of predicates.
 
 use kingsnake_history::adya::{
     AdyaStep, Dependency, Disagreement, Mismatch, Mismatched, Phenomenon, Refutation,
@@ -25,7 +26,7 @@ pub fn predicates(why: &Refutation) -> Vec<u32> {
     }
 }
 
-/// Between which transactions arrows run, for timelines.
+/// The pairs of transactions with arrows, for timelines.
 pub fn arrows(why: &Refutation) -> Vec<(TxnId, TxnId, ArrowKind)> {
     let Refutation::Cycle(_, steps) = why else {
         return Vec::new();
@@ -34,7 +35,7 @@ pub fn arrows(why: &Refutation) -> Vec<(TxnId, TxnId, ArrowKind)> {
     steps.iter().map(arrow).collect()
 }
 
-/// The transactions that saw what cannot be.
+/// The transactions with impossible reads.
 pub fn blamed(why: &Refutation) -> Vec<TxnId> {
     match why {
         Refutation::Cycle(..) => Vec::new(),
@@ -79,7 +80,7 @@ fn kind(step: &AdyaStep) -> ArrowKind {
     }
 }
 
-/// A cycle, or the one dependency that the start order contradicts.
+/// A cycle, or the single dependency that contradicts the start order.
 fn cycle(source: PictureSource<'_>, phenomenon: Phenomenon, steps: &[AdyaStep]) -> Panel {
     let mut txns: Vec<TxnId> = steps.iter().map(|step| step.from).collect();
     if phenomenon == Phenomenon::GSia {
@@ -107,7 +108,7 @@ fn cycle(source: PictureSource<'_>, phenomenon: Phenomenon, steps: &[AdyaStep]) 
     panel(source, Vec::new(), cards.collect(), arrows.collect())
 }
 
-/// A predicate that did not return what it should, and the writer of what it missed.
+/// A predicate with a wrong result, and the writer of the missed row.
 fn mismatch(source: PictureSource<'_>, found: &Mismatch) -> Panel {
     let history = source.history;
     let (key, value) = differing(history, found.what);
@@ -160,7 +161,7 @@ fn disagreement(source: PictureSource<'_>, found: &Disagreement, keys: Vec<KeyId
     )
 }
 
-/// A transaction, the keys that matter of it, and its predicates that do.
+/// A transaction with its relevant keys and predicates.
 type CardOf = (TxnId, Vec<KeyId>, Vec<u32>);
 
 fn panel(
@@ -183,7 +184,7 @@ fn panel(
     }
 }
 
-/// What a transaction asked for, as lines of its card.
+/// A transaction's condition, as lines of its card.
 fn asked_lines(source: PictureSource<'_>, numbers: &[u32]) -> Vec<CardLine> {
     let mut numbers = numbers.to_vec();
     numbers.sort_unstable();

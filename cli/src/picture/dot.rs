@@ -1,4 +1,4 @@
-//! Draws a scene for Graphviz: a cluster a session, an edge a reason.
+//! Draws a scene for Graphviz: a cluster per session, an edge per reason.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use kingsnake_solver::verdict::Moment;
 
 use super::{Arrow, ArrowKind, Scene, short};
 
-/// Graphviz refuses or cuts longer labels, and draws them wider than any screen.
+/// Graphviz refuses or cuts longer labels, and draws them too wide.
 const LONGEST: usize = 160;
 
 /// The graph.
@@ -98,7 +98,7 @@ fn moment(moment: Moment) -> &'static str {
     }
 }
 
-/// As in the SVG's light scheme.
+/// The colours of the SVG's light scheme.
 fn colour(kind: ArrowKind) -> &'static str {
     match kind {
         ArrowKind::So | ArrowKind::Bc => "#4d5866",
@@ -112,7 +112,7 @@ fn colour(kind: ArrowKind) -> &'static str {
     }
 }
 
-/// A quoted string of the DOT language; lines are set to the left.
+/// A quoted string of the DOT language with left-aligned lines.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {

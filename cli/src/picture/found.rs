@@ -1,4 +1,4 @@
-//! An anomaly without a cycle as a panel: the transaction that saw it, and whose operation it is about.
+//! An anomaly without a cycle as a panel: the transaction that saw it, and the writer of the value.
 
 use kingsnake_solver::model::{Status, TxnId};
 use kingsnake_solver::verdict::{Finding, Moment, Stuck};
@@ -13,7 +13,7 @@ pub fn panel(source: PictureSource<'_>, finding: &Finding) -> Panel {
     match finding.other {
         Some((txn, op)) if txn == finding.txn => {
             cards_of[0].1.push(op);
-            // Who changed the value under the transaction.
+            // The transaction that changed the value in between.
             let writer = changed_by(history, finding);
             cards_of.splice(0..0, writer.map(|(txn, op)| (txn, vec![op])));
         }
@@ -47,7 +47,7 @@ pub fn panel(source: PictureSource<'_>, finding: &Finding) -> Panel {
     }
 }
 
-/// A transaction and the operations of it that matter.
+/// A transaction and its relevant operations.
 fn card(
     source: PictureSource<'_>,
     txn: TxnId,
@@ -70,7 +70,7 @@ fn card(
     }
 }
 
-/// The panel of an operation on a register that no order reaches: it, and some that ran at the same time.
+/// The panel of a register operation that no order reaches, with some concurrent ones.
 pub fn stuck_panel(source: PictureSource<'_>, stuck: &Stuck) -> Panel {
     const MOST: usize = 7;
     let mut txns: Vec<TxnId> = stuck.concurrent.iter().copied().take(MOST).collect();

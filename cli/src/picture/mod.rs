@@ -1,7 +1,8 @@
-//! Turns a counterexample into a scene that can be drawn: cards (transactions) on lanes (sessions), and arrows between.
+//! Turns a counterexample into a drawable scene: cards (transactions) on lanes (sessions), with arrows.
 //!
-//! Invariant: the cards of a panel stand in the order of the cycle, one a column, and every arrow but the last leads from
-//! a card to the next. So arrows run in the gaps between columns, where no card is, and no two labels share a gap.
+//! Invariant: the cards of a panel are in the order of the cycle, one per column, and every arrow but the last leads
+//! from a card to the next. So arrows run in the gaps between columns, where there are no cards, and no two labels
+//! share a gap.
 
 mod component;
 mod cycle;
@@ -21,22 +22,22 @@ use crate::answer::telling::{full_op, op_words};
 
 pub use cycle::{kind, since};
 
-/// More panels than this tell nothing new.
+/// Further panels are omitted.
 const MOST_PANELS: usize = 6;
 
 /// What is drawn.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// A cycle each.
+    /// One panel per cycle.
     pub panels: Vec<Panel>,
-    /// How many cycles are left out.
+    /// Number of omitted cycles.
     pub hidden: usize,
 }
 
 /// One cycle.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// What it is about, where there are several: a case's assumptions, or an anomaly's name.
+    /// The heading, if there are several panels: a case's assumptions, or an anomaly's name.
     pub title: Vec<String>,
     /// The sessions, from top to bottom.
     pub lanes: Vec<String>,
@@ -49,17 +50,17 @@ pub struct Panel {
 /// A transaction.
 #[derive(Clone, Debug)]
 pub struct Card {
-    /// Its session's place among the lanes.
+    /// The lane of its session.
     pub lane: usize,
     /// Its name.
     pub title: String,
-    /// What else there is to say about it.
+    /// A note about it.
     pub note: Option<&'static str>,
-    /// The operations that matter.
+    /// The relevant operations.
     pub lines: Vec<CardLine>,
-    /// How many others it has.
+    /// The number of other operations.
     pub n_more: usize,
-    /// Its begin and its commit, if they are drawn.
+    /// Its begin and its commit, if drawn.
     pub moments: Option<Moments>,
     /// Whether it did not take effect.
     pub is_aborted: bool,
@@ -68,7 +69,7 @@ pub struct Card {
 /// The begin and the commit of a transaction.
 #[derive(Clone, Debug)]
 pub struct Moments {
-    /// What is said about the begin and about the commit: the word, and when it was where the clock counts.
+    /// Labels of the begin and of the commit: the word, and the time if the clock matters.
     pub words: [String; 2],
     /// Whether an arrow starts or ends at it.
     pub is_touched: [bool; 2],
@@ -77,11 +78,11 @@ pub struct Moments {
 /// An operation.
 #[derive(Clone, Debug)]
 pub struct CardLine {
-    /// As it is drawn.
+    /// The text as drawn.
     pub text: String,
-    /// The same uncut, in the story's names.
+    /// The same uncut, with the story's names.
     pub words: String,
-    /// With its names in full.
+    /// With full names.
     pub full: String,
     /// Whether an arrow is about it.
     pub is_marked: bool,
@@ -115,13 +116,13 @@ pub enum ArrowKind {
     Ww,
     /// One overwrote what the other had read.
     Rw,
-    /// One changed what satisfies the condition of the other, which saw it.
+    /// One changed the rows of the other's condition; the other saw the change.
     PredWr,
-    /// One changed what satisfies the condition of the other after it had looked.
+    /// One changed the rows of the other's condition after the other had read.
     PredRw,
     /// A weak transaction saw one and read from the other.
     Vis,
-    /// The user says so.
+    /// An assumption of the user.
     Given,
     /// Begin before commit.
     Bc,
@@ -130,7 +131,7 @@ pub enum ArrowKind {
 }
 
 impl ArrowKind {
-    /// The papers' letters, which are also the name in style sheets.
+    /// The papers' abbreviations, also the names in style sheets.
     pub fn letters(self) -> &'static str {
         match self {
             ArrowKind::So => "so",
@@ -147,7 +148,7 @@ impl ArrowKind {
         }
     }
 
-    /// What the letters mean; where transactions begin and commit, in these terms.
+    /// The legend of an arrow; in terms of begins and commits if these are drawn.
     pub fn meaning(self, has_moments: bool) -> &'static str {
         match self {
             ArrowKind::So if has_moments => "committed before the next of its session began",
@@ -174,7 +175,7 @@ impl ArrowKind {
     }
 }
 
-/// What the cards and arrows are about.
+/// The keys that the cards and arrows are about.
 #[derive(Clone, Copy)]
 struct PictureSource<'a> {
     history: &'a History,
@@ -198,7 +199,7 @@ impl PictureSource<'_> {
         (sessions, names)
     }
 
-    /// A card of a transaction as a whole, with what it did to these keys, in the lane of its session.
+    /// A card of a transaction with its operations on these keys, in the lane of its session.
     fn card(self, sessions: &[SessionId], txn: TxnId, keys: &[KeyId]) -> Card {
         let history = self.history;
         let (lines, n_more) = lines(self, txn, keys, |_, op| {
@@ -270,7 +271,7 @@ pub fn component_scene(
     }
 }
 
-/// A panel for every way through the cases, and how many there is no room for.
+/// A panel for every path through the cases, and the number of omitted ones.
 fn leaves(from: PictureSource<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
     let (mut panels, mut n_hidden) = (Vec::new(), 0);
     let mut assumed: Vec<String> = Vec::new();
@@ -314,7 +315,7 @@ fn leaves(from: PictureSource<'_>, proof: &Proof) -> (Vec<Panel>, usize) {
     (panels, n_hidden)
 }
 
-/// The operations of a transaction that matter, then as many others as there is room for.
+/// The relevant operations of a transaction, then others as far as there is room.
 fn lines(
     from: PictureSource<'_>,
     txn: TxnId,

@@ -1,4 +1,4 @@
-//! Points over time, as one SVG document: what a workload's rule measured.
+//! A scatter plot over time as one SVG document: the measurements of a workload's rule.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use kingsnake_workloads::Plot;
 
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 320.0;
-const MARGIN: [f64; 4] = [30.0, 20.0, 40.0, 80.0]; // top, right, bottom, left
-const COLOURS: [&str; 4] = ["#1f6fb2", "#888", "#888", "#b2571f"];
+const MARGIN: [f64; 4] = [30.0, 20.0, 40.0, 80.0]; // Margins: top, right, bottom, left.
+const COLOURS: [&str; 4] = ["#3b82c4", "#888", "#888", "#c8692b"];
 
 /// The plot.
 pub fn document(plot: &Plot) -> String {
@@ -25,11 +25,12 @@ pub fn document(plot: &Plot) -> String {
         (low - room, high + room)
     };
     let ((left, right), (low, high)) = (bounds(|it| it.0), bounds(|it| it.1));
+    let left = left.max(0.0); // Times are since the start.
     let [top, at_right, bottom, at_left] = MARGIN;
     let x = |value: f64| at_left + (value - left) / (right - left) * (WIDTH - at_left - at_right);
     let y = |value: f64| HEIGHT - bottom - (value - low) / (high - low) * (HEIGHT - top - bottom);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n<text x=\"{at_left}\" y=\"18\">{}</text>\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"points\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n<text x=\"{at_left}\" y=\"18\">{}</text>\n",
         Escaped(&plot.title)
     );
     let (floor, end) = (HEIGHT - bottom, WIDTH - at_right);
@@ -52,7 +53,7 @@ pub fn document(plot: &Plot) -> String {
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{}\">{} s</text>",
             x(value),
             floor + 16.0,
-            // The last one would reach over the edge.
+            // The last label would cross the edge.
             if value < right { "middle" } else { "end" },
             number(value)
         );

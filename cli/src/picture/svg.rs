@@ -1,7 +1,8 @@
-//! Draws a scene as SVG: sessions are lanes, transactions cards in the order of the cycle, arrows run in the gaps.
+//! Draws a scene as SVG: sessions are lanes, transactions are cards in the order of the cycle, arrows run in the gaps.
 //!
-//! An arrow to the next card stays between two columns; any other one runs below all lanes, on a rail that it shares with no arrow that
-//! it would meet. Each card has a column to itself, so nothing crosses a card, and every gap is as wide as its label. Colours are told apart by colour-blind eyes, and by their dashes.
+//! An arrow to the next card stays between two columns; any other runs below all lanes, on a rail without crossing
+//! another arrow. Each card has a column to itself, so no arrow crosses a card, and every gap is as wide as its label.
+//! Colours are distinguishable for colour-blind readers, and each has its own dash pattern.
 
 use std::fmt::{self, Write};
 
@@ -19,14 +20,14 @@ const LETTER: f64 = 7.25;
 const CARD_PAD: f64 = 12.0;
 const HEAD: f64 = 26.0;
 const LANE_PAD: f64 = 14.0;
-/// Below the cards of a lane, where arrows between begins and commits run.
+/// Room below the cards of a lane for arrows between begins and commits.
 const GUTTER: f64 = 26.0;
 const TITLE: f64 = 22.0;
 const RAIL: f64 = 34.0;
 const NEXT_RAIL: f64 = 24.0;
 const CORNER: f64 = 12.0;
 
-/// The drawing as a document of its own.
+/// The drawing as a separate document.
 pub fn document(scene: &Scene) -> String {
     let drawing = drawing(scene, "ks", true);
     drawing
@@ -34,10 +35,10 @@ pub fn document(scene: &Scene) -> String {
         .replacen("<svg", r#"<svg xmlns="http://www.w3.org/2000/svg""#, 1)
 }
 
-/// The drawing as a part of a page, which needs no name space and has a style and a legend of its own.
-/// Its ids begin with `ids`, which no other drawing of the page may have.
+/// The drawing as part of a page, which needs no name space and has its own style and legend.
+/// Its ids begin with the unique prefix `ids`.
 pub fn inline(scene: &Scene, ids: &str) -> String {
-    // A narrow window may shrink it as far as the letters stay legible, and scrolls beyond.
+    // In a narrow window it shrinks as long as the text is legible, and then scrolls.
     let drawing = drawing(scene, ids, false);
     let least = 0.7 * scene_width(scene);
     drawing.replacen(
@@ -53,9 +54,9 @@ fn scene_width(scene: &Scene) -> f64 {
     widths.fold(280.0, f64::max)
 }
 
-/// A row of panels is no wider than this, unless one alone is.
+/// A row of panels is no wider than this, unless a single panel is.
 const ROW: f64 = 940.0;
-/// From this many panels on, small ones stand side by side.
+/// From this number of panels on, small ones are placed side by side.
 const MANY_PANELS: usize = 3;
 
 /// The panels row by row, each with its width.
@@ -128,7 +129,7 @@ fn drawing(scene: &Scene, ids: &str, has_legend: bool) -> String {
     )
 }
 
-/// Where everything of a panel stands.
+/// The layout of a panel.
 struct Place {
     /// The baseline of the title's first line.
     title_y: f64,
@@ -136,7 +137,7 @@ struct Place {
     lanes: Vec<(f64, f64)>,
     /// The left side and the width of each card.
     columns: Vec<(f64, f64)>,
-    /// Where the first rail below the lanes is.
+    /// The position of the first rail below the lanes.
     rail_y: f64,
     /// For each arrow, the rail that it runs on.
     rails: Vec<Option<usize>>,
@@ -160,7 +161,7 @@ impl Place {
             y += height + gutter + 2.0 * LANE_PAD + 8.0;
         }
         let mut columns = Vec::with_capacity(panel.cards.len());
-        // The sessions' names have a column to themselves, which no arrow crosses.
+        // The sessions' names have a column to themselves, which arrows do not cross.
         let names = panel.lanes.iter().map(|name| wide(name) * 0.9);
         let mut x = MARGIN + 2.0 * LANE_PAD + names.fold(0.0, f64::max);
         for (at, card) in panel.cards.iter().enumerate() {
@@ -242,7 +243,7 @@ fn more(card: &Card) -> String {
     }
 }
 
-/// How wide a text will be, roughly; letters of East Asian scripts count double.
+/// The approximate width of a text; East Asian characters count double.
 fn wide(text: &str) -> f64 {
     let cells: usize = text
         .chars()
@@ -266,7 +267,7 @@ fn is_railed(arrow: &Arrow) -> bool {
     to <= from || to > from + 1 && arrow.from.1 == Moment::Whole
 }
 
-/// The rails of the arrows that need one: the shortest arrows are nearest to the lanes, and no two of a rail share a column.
+/// Assigns rails: the shortest arrows are nearest to the lanes, and arrows on one rail share no column.
 fn rails(panel: &Panel) -> Vec<Option<usize>> {
     let span = |at: usize| {
         let (from, to) = (panel.arrows[at].from.0, panel.arrows[at].to.0);
@@ -292,13 +293,13 @@ fn rails(panel: &Panel) -> Vec<Option<usize>> {
     rails
 }
 
-/// Where a railed arrow leaves or reaches the lower edge of a card, as a share of its width: such arrows stand side by side.
+/// Where a railed arrow touches the lower edge of a card, as a share of its width, so that such arrows are side by side.
 fn share_of_edge(panel: &Panel, card: usize, arrow: &Arrow, leaves: bool) -> f64 {
     let railed = panel.arrows.iter().filter(|it| is_railed(it));
     let ends = railed.flat_map(|it| [(it, true), (it, false)]);
     let of_card = |it: &Arrow, leaves: bool| (if leaves { it.from.0 } else { it.to.0 }) == card;
     let mut ends: Vec<(&Arrow, bool)> = ends.filter(|it| of_card(it.0, it.1)).collect();
-    // From left to right by the other end, so that arrows to the left leave at the left.
+    // Sorted by the other end, so that arrows to the left leave at the left.
     ends.sort_by_key(|&(it, leaves)| (if leaves { it.to.0 } else { it.from.0 }, leaves));
     let place = ends
         .iter()
@@ -526,7 +527,7 @@ fn below(place: &Place, panel: &Panel, arrow: &Arrow, rail: usize) -> (String, (
     (path, (x1.midpoint(x2), rail))
 }
 
-/// A path through corners that are rounded off as far as their legs allow.
+/// A path through corners that are rounded as far as there is room.
 fn rounded(corners: &[(f64, f64)]) -> String {
     let mut path = format!("M{:.1} {:.1}", corners[0].0, corners[0].1);
     for leg in corners.windows(3) {
@@ -559,7 +560,7 @@ fn toward(from: (f64, f64), to: (f64, f64), length: f64) -> (f64, f64) {
     )
 }
 
-/// Explains the letters, and says what is not drawn. Returns where it ends.
+/// Draws the legend and the number of omitted panels. Returns its lower end.
 fn legend(out: &mut String, scene: &Scene, kinds: &[ArrowKind], top: f64, width: f64) -> f64 {
     let hidden = scene.hidden;
     let in_moments = speaks_of_moments(scene);

@@ -1,4 +1,4 @@
-//! Operations as bars on a time axis, one lane a session: what a counterexample to linearizability looks like.
+//! Operations as bars on a time axis, one lane per session: the picture of a counterexample to linearizability.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ const LEFT: f64 = 130.0;
 const RIGHT: f64 = 20.0;
 const LANE: f64 = 46.0;
 const TOP: f64 = 34.0;
-/// A bar is never thinner than this, so that it can be seen.
+/// Minimum width of a bar, so that it is visible.
 const THINNEST: f64 = 6.0;
 
 /// The picture, as one SVG document.
@@ -100,7 +100,7 @@ fn bar(
         .map(|at| op_words(labels, history, txn, at, &keys))
         .collect();
     let text = format!("{}: {}", labels.txn(txn), words.join(", "));
-    // Words stand where there is more room: from the begin of a bar to the right, or up to its end.
+    // The label is on the side with more room: right of the bar's begin, or left of its end.
     let (on_right, on_left) = (WIDTH - RIGHT - from, to - LEFT);
     let (x, anchor, room) = if on_right >= on_left || is_open {
         (from, "start", on_right)

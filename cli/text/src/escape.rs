@@ -1,11 +1,11 @@
-//! Text made harmless: for XML and HTML, and for a terminal.
+//! Escapes text for XML and HTML, and for a terminal.
 
 use std::fmt;
 
 use kingsnake_history::model::visible;
 
-/// A text whose every letter is shown as itself, in content and in quoted attributes. Characters that cannot be seen are spelt
-/// out; ends of lines stay.
+/// Text in which every character is shown as itself, in content and in quoted attributes. Invisible characters are
+/// written as codes; line ends stay.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -27,7 +27,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A text of one line with everything spelt out that could steer a terminal, end the line or reorder it.
+/// Text on one line; everything that could control a terminal, end the line or reorder it is escaped.
 pub fn printable(text: &str) -> String {
     visible(text).into_owned()
 }
@@ -38,8 +38,8 @@ pub fn printable_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A text in which no continuous-integration service sees a command of its own: GitHub's begin a line with `::`, those of Azure
-/// and others follow `##`. JSON stays what it is: there `##` is within a text, and no line begins with a colon.
+/// Text in which no CI service finds a command: GitHub's begin a line with `::`, those of Azure and others follow `##`.
+/// JSON is unchanged in meaning: there `##` is within a text, and no line begins with a colon.
 pub fn without_commands(text: &str) -> String {
     let line = |line: &str| {
         let rest = line.trim_start();
@@ -65,9 +65,9 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// The text, or its two ends where it is long.
+/// The text; the middle of a long one is omitted.
 pub fn short(text: &str, most: usize) -> String {
-    // A character takes a byte at least.
+    // A character takes at least one byte.
     if text.len() <= most {
         return text.to_owned();
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What stands for a password.
+/// The replacement of a password.
 const HIDDEN: &str = "***";
 
 /// Parts of the names of parameters whose values are secrets.

@@ -1,4 +1,4 @@
-//! Cobra's logs: a directory of `T<n>.log`, one session a file, big-endian records without padding.
+//! Cobra's logs: a directory of `T<n>.log`, one file per session, big-endian records without padding.
 //!
 //! `S txn` · `C txn` · `W write_id key value` · `R writer_txn write_id key value`, a letter and 64-bit fields.
 //! A version is known by its write id; where write ids repeat, by its value.
@@ -25,7 +25,7 @@ pub(crate) struct SessionLog<'a> {
     pub(crate) input: Input<'a>,
 }
 
-/// What tells one version of a key from another.
+/// The identity of a version within its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// The write id, unless write ids repeat; then the value.

@@ -1,6 +1,6 @@
-//! What Cobra's reads claim of their writers, held against what the writers logged.
+//! The claims of Cobra's reads about their writers, compared with what the writers logged.
 //!
-//! Invariant: one slot a version, so that the check costs no lookup beyond the interning that was done anyway.
+//! Invariant: one slot per version, so that the check costs no lookup beyond the interning that was done anyway.
 
 use kingsnake_history::model::ValueId;
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ struct Version {
     claimed: i64,
 }
 
-/// What is known of the versions so far.
+/// The state of the versions so far.
 #[derive(Default)]
 pub(super) struct Claims {
     versions: Vec<Version>,
@@ -80,7 +80,7 @@ impl Claims {
         self.versions.iter().filter(unwritten).count()
     }
 
-    /// Says what the user should know.
+    /// The warnings for the user.
     pub(super) fn report(&self, warnings: &mut Vec<String>) {
         if !self.collected.is_empty() {
             warnings.push(format!(

@@ -60,7 +60,7 @@ pub(crate) fn read(
                     builder.write(key, value);
                 }
             } else if !failed_writes.is_empty() {
-                // A value of a failed write must not be read by anyone, so it belongs to a transaction that aborted.
+                // A value of a failed write must not be read, so it belongs to a transaction that aborted.
                 let name = builder.text(&format!("{number} (its failed writes)"));
                 builder
                     .begin(session, name, Status::Aborted)
@@ -95,7 +95,7 @@ impl Reader<'_> {
         self.input.bytes.len() - self.at
     }
 
-    /// Five settings of the generator, then three texts; none of them bears on a verdict.
+    /// Five settings of the generator, then three texts; none of them affects a verdict.
     fn header(&mut self) -> Result<(), ReadError> {
         if self.input.bytes.is_empty() {
             return Err(self.input.empty());

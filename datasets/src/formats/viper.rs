@@ -178,7 +178,7 @@ impl Feed {
         if self.failed_writes.is_empty() {
             return Ok(());
         }
-        // A value of a failed write must not be read by anyone, so it belongs to a transaction that aborted.
+        // A value of a failed write must not be read, so it belongs to a transaction that aborted.
         let name = builder.text(&format!("{} (its failed writes)", self.n_txns - 1));
         begin(cursor, session, name, Status::Aborted, builder)?;
         for (key, value, is_delete) in std::mem::take(&mut self.failed_writes) {
@@ -298,7 +298,7 @@ impl Feed {
                 is_done = cursor.json_bool()?;
             }
             cursor.pass_blanks();
-            // Newer logs go on with what the client had in mind.
+            // Newer logs continue with the client's intention.
             while cursor.pass(b',') {
                 cursor.pass_blanks();
                 cursor.json_skip()?;

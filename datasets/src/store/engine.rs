@@ -64,7 +64,7 @@ impl Version {
     }
 }
 
-/// The versions of a key, oldest first, and the last value that anybody was given for it.
+/// The versions of a key, oldest first, and the last value assigned for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Versions {
     pub(super) installed: Vec<Version>,
@@ -578,7 +578,7 @@ impl Store {
         self.list(key, self.n_commits)
     }
 
-    /// The keys that anybody wrote or tried to.
+    /// The keys with writes or attempted writes.
     pub(super) fn known_keys(&self) -> Vec<Key> {
         self.keys.keys().copied().collect()
     }
@@ -596,5 +596,5 @@ impl Store {
     }
 }
 
-/// What every register holds before anybody writes it.
+/// The value of every register before any write.
 pub(super) const INITIAL: i64 = 0;

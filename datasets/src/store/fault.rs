@@ -1,4 +1,4 @@
-//! Faults: each is a short script of transactions in which the store breaks its promise once, between all others.
+//! Faults: each is a short script of transactions in which the store breaks its promise once, in isolation from others.
 //!
 //! The first fourteen are the anomalies of MTC's mini-transactions. Every write that matters for a cycle is a read-modify-write, or
 //! either order of the writes makes a cycle, so that the anomaly is one whatever the other transactions do. The table grows by

@@ -12,7 +12,7 @@ use kingsnake_history::model::{
 };
 use kingsnake_history::rng::Rng;
 
-/// What goes wrong once.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LwtFault {
     /// Two compare-and-sets of one value succeed.
@@ -62,7 +62,7 @@ impl FromStr for LwtFault {
     }
 }
 
-/// What is generated.
+/// The parameters of the generator.
 #[derive(Clone, Debug)]
 pub struct Lwt {
     /// How many operations.
@@ -182,7 +182,7 @@ impl Lwt {
         let mut builder = HistoryBuilder::new();
         builder.initial_everywhere(Token::Int(0));
         for (at, op) in ops.iter().enumerate() {
-            // Who got no answer does not come back: Jepsen's processes do not, either.
+            // A client without an answer does not continue, as in Jepsen.
             let session = match op.status {
                 Status::Unknown => Token::Int((self.n_clients + at) as i64),
                 _ => Token::Int(op.client as i64),

@@ -29,14 +29,14 @@ use crate::reduce::{Arena, Failed, reduce};
 
 pub(crate) const NAME: &str = "cadical/lazy";
 
-/// The back end, and what it forbids.
+/// The back end, and the clauses that it learns from cycles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lazy<F = WholeCycle> {
     seed: u32,
     forbids: PhantomData<F>,
 }
 
-/// What is forbidden of a cycle that was met. Tests forbid too much.
+/// The clause of a cycle. Tests forbid too much.
 pub(crate) trait Forbid: Copy + Send {
     /// The sides that may not be taken together.
     fn of(cycle: Vec<Lit>) -> Vec<Lit>;
@@ -299,7 +299,7 @@ impl<F: Forbid> Lazy<F> {
             Ok(first) => first,
             Err(reason) => return Ok(RoundsEnd::Stopped(reason)),
         };
-        // A variable that the solver has not heard of is false, and not what is preferred.
+        // A variable that is new to the solver is false, instead of the preferred value.
         if let Some(last) = first.last() {
             solver
                 .reserve(last.var())
@@ -313,7 +313,7 @@ impl<F: Forbid> Lazy<F> {
                 Said::Sat => {}
                 Said::Unsat => return Ok(RoundsEnd::Refuted(forbidden)),
                 Said::Stopped(reason) => return Ok(RoundsEnd::Stopped(reason)),
-                Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+                Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
             }
             let sides = sides(arena, &first, &solver)?;
             let found = match cycles(&Chosen::new(arena, &sides), budget) {

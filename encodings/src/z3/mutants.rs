@@ -1,4 +1,4 @@
-//! Deliberate mistakes in what Z3 is told and in what is trusted of its answers, each of which must be noticed.
+//! Deliberate mistakes in the statements to Z3 and in what is trusted of its answers; each must be noticed.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;

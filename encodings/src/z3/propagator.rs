@@ -63,7 +63,7 @@ impl Connected {
         Connected(NonNull::from(Box::leak(Box::new(theory))))
     }
 
-    /// How many cycles were told.
+    /// How many cycles were reported.
     pub fn n_cycles(&self) -> u64 {
         // SAFETY: the theory lives as long as `self`, and no callback is under way: the solver is not at work.
         unsafe { self.0.as_ref() }.n_cycles
@@ -89,17 +89,17 @@ struct Theory {
     literals: HashMap<Term, Lit>,
     never: Term,
     always: Term,
-    /// The sides taken, in the order of being told.
+    /// The sides taken, in the order of their callbacks.
     trail: Vec<Lit>,
     /// For each side whose edges are linked, how many edges were linked before.
     linked: Vec<usize>,
     /// For each open scope, how long the trail was when it began.
     scopes: Vec<usize>,
-    /// A cycle was told that Z3 has not yet backtracked from.
+    /// A cycle was reported that Z3 has not yet backtracked from.
     conflicting: bool,
     cycle: Vec<Lit>,
     n_cycles: u64,
-    /// A mutant for the tests: cycles are not told.
+    /// A mutant for the tests: cycles are not reported.
     silent: bool,
 }
 
@@ -255,7 +255,7 @@ unsafe extern "C" fn pop(pointer: *mut c_void, _: *mut RawCallback, n_scopes: c_
     unsafe { with(pointer, |theory| theory.pop(n_scopes as usize)) };
 }
 
-/// Only solvers that split their work ask for a second theory. This one does not, and would be told by the null.
+/// Only solvers that split their work ask for a second theory. This one does not, and would get null.
 unsafe extern "C" fn fresh(_: *mut c_void, _: *mut RawContext) -> *mut c_void {
     std::ptr::null_mut()
 }
@@ -266,7 +266,7 @@ unsafe extern "C" fn fixed(
     term: *mut RawAst,
     value: *mut RawAst,
 ) {
-    // SAFETY: as in `push`; the reference is gone before Z3 is told of a conflict.
+    // SAFETY: as in `push`; the reference is gone before the conflict is reported to Z3.
     unsafe {
         let found = with(pointer, |theory| {
             theory.fix(Term(term), Term(value));

@@ -1,4 +1,4 @@
-//! The twin of `prune`: judges pairs of runs against one band of the matrix, and lists what follows.
+//! The twin of `prune`: judges pairs of runs against one band of the matrix, and lists the results.
 
 use super::params;
 use crate::layout::{
@@ -6,7 +6,7 @@ use crate::layout::{
     Strip, UPPER, VIOLATED, VIOLATIONS,
 };
 
-/// What all kernels read.
+/// The data that all kernels read.
 struct View<'a> {
     of: PruneParams,
     band: &'a [u32],

@@ -1,4 +1,4 @@
-//! When a moment can have been, as the definitions in docs/theory.md have it: a window of true time.
+//! The possible true times of a moment, by the definitions in docs/theory.md: a window.
 //!
 //! A recorded time is off by at most half the drift. Windows are kept in half nanoseconds, so that halves are whole.
 
@@ -6,7 +6,7 @@ use kingsnake_history::level::{Snapshots, Spec, Times};
 use kingsnake_history::model::{History, TxnId};
 use kingsnake_history::verdict::{Moment, Point};
 
-/// From when to when a moment can have been.
+/// The bounds of a moment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     /// Not before this.

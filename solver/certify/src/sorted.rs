@@ -1,4 +1,4 @@
-//! A set of keys in the order of keys, that range queries can be put to: the checkers' own, a tree that keys enter and leave.
+//! A sorted set of keys that supports range queries: the checkers' own tree.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

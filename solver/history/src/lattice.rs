@@ -1,5 +1,5 @@
-//! Consistency models and anomalies by name: which model implies which, which anomaly implies which, and which anomaly rules out which
-//! model. One table for everything that names a model.
+//! Consistency models and anomalies by name: implications between models, implications between anomalies, and the
+//! models that each anomaly rules out. One table for everything that names a model.
 //!
 //! From Adya's *Weak Consistency*, Bailis et al., Cerone et al. and Elle (`elle.consistency-model`). A model is ruled out by what it
 //! prohibits, and by whatever rules out a model that it implies.
@@ -19,12 +19,12 @@ pub struct ConsistencyModel {
     pub prohibits: &'static [&'static str],
 }
 
-/// An anomaly that has a name.
+/// A named anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     /// Its name.
     pub name: &'static str,
-    /// The anomalies that are there wherever it is.
+    /// The anomalies that it implies.
     pub implies: &'static [&'static str],
 }
 
@@ -182,7 +182,7 @@ pub struct Boundary {
     pub also_not: Names,
 }
 
-/// Names of anomalies in SQL's critique and in papers, and the anomaly that each is: its class, where the name is of a shape of cycle.
+/// Names of anomalies in SQL's critique and in papers, with the class of each.
 pub const ANOMALY_ALIASES: &[(&str, &str)] = &[
     ("P0", "G0"),
     ("dirty-write", "G0"),
@@ -206,7 +206,7 @@ pub const ANOMALY_ALIASES: &[(&str, &str)] = &[
     ("long-fork", "G-nonadjacent-item"),
 ];
 
-/// A name as the tables have it, in small letters: SQL puts spaces between words.
+/// A name as in the tables, in small letters: SQL puts spaces between words.
 fn hyphenated(name: &str) -> String {
     let words: Vec<&str> = name.split([' ', '_']).filter(|it| !it.is_empty()).collect();
     words.join("-").to_ascii_lowercase()
@@ -274,7 +274,7 @@ pub fn implying_models(names: impl IntoIterator<Item = &'static str>) -> Names {
     })
 }
 
-/// The anomalies that a model prohibits, directly or through what it implies, and what implies those.
+/// The anomalies that a model prohibits, directly or through what it implies, and the anomalies that imply those.
 pub fn prohibited(name: &'static str) -> Names {
     let models = implied_models(name);
     let direct: Names = MODELS
@@ -300,7 +300,7 @@ pub fn boundary(anomalies: impl IntoIterator<Item = &'static str>) -> Boundary {
     ruled_out(prohibiting.map(|it| it.name))
 }
 
-/// Some models that do not hold, and the stronger ones: which of them are the weakest.
+/// Splits models that do not hold into the weakest and the others.
 pub fn ruled_out(models: impl IntoIterator<Item = &'static str>) -> Boundary {
     let out = implying_models(models);
     let is_weakest = |name: &&'static str| {

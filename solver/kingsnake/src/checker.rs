@@ -1,4 +1,4 @@
-//! A check with everything that may be chosen about it.
+//! A check with all its options.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,19 +21,19 @@ use thiserror::Error;
 use crate::shrink::{ShrinkAnswer, ShrinkListener, shrink};
 use crate::verdict::Verdict;
 
-/// The most time for one level of [`Checker::auto`] without a time limit.
+/// Time limit per level of [`Checker::auto`] if no time limit is set.
 const PER_LEVEL: Duration = Duration::from_secs(60);
 
-/// A check that could not be carried out; this says nothing about the database.
+/// A check that could not be carried out; this tells nothing about the database.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The level demands what was switched off.
+    /// The level requires what was switched off.
     #[error("{0} demands session order, which was switched off")]
     SessionOrder(Level),
     /// There is no such back end.
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
-    /// The history does not say enough, or an engine failed.
+    /// The history lacks information, or an engine failed.
     #[error(transparent)]
     Check(#[from] CheckError),
 }
@@ -168,7 +168,7 @@ impl Checker {
         self
     }
 
-    /// Whether a session's transactions keep their order; they do unless told otherwise.
+    /// Whether a session's transactions keep their order [default: yes].
     ///
     /// ```
     /// use kingsnake::{Checker, Level};
@@ -199,7 +199,7 @@ impl Checker {
     /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
     /// let verdict = Checker::new().backend("cadical/lazy").check(&history)?;
     /// assert_eq!(verdict.holds(), Some(false));
-    /// // Nobody is called so; the error lists the names.
+    /// // An unknown name; the error lists the known ones.
     /// let refused = Checker::new().backend("minisat").check(&history);
     /// assert!(refused.is_err_and(|error| error.to_string().contains("cadical/lazy")));
     /// # Ok(())
@@ -211,7 +211,7 @@ impl Checker {
         self
     }
 
-    /// A back end of your own. Its answers are checked again like any other's, so a wrong one is an error and never a verdict.
+    /// A custom back end. Its answers are checked like those of any other, so a wrong one is an error and never a verdict.
     ///
     /// ```
     /// use kingsnake::decide::{Backend, DecideError, DecideStats, Decision, Question};
@@ -251,7 +251,7 @@ impl Checker {
         self
     }
 
-    /// Where reachability is computed; a GPU where it pays unless told otherwise.
+    /// Where to compute reachability [default: on a GPU if that is faster].
     ///
     /// ```
     /// use kingsnake::{Checker, DeviceChoice};
@@ -270,7 +270,7 @@ impl Checker {
         self
     }
 
-    /// A device of your own. Where it fails the CPU computes the round again.
+    /// A custom device. If it fails, the CPU computes the round.
     ///
     /// ```
     /// use kingsnake::{Checker, DeviceChoice, Gpu};
@@ -467,8 +467,8 @@ impl Checker {
         &self.stats
     }
 
-    /// Asks for every level from rc to strict-ser, with shared work. A time limit is divided among the levels; without one, each level
-    /// gets up to a minute.
+    /// Checks every level from rc to strict-ser, with shared work. A time limit is divided among the levels; without
+    /// one, each level gets up to a minute.
     ///
     /// ```
     /// use kingsnake::Checker;
@@ -507,7 +507,7 @@ impl Checker {
         Ok(answers.collect())
     }
 
-    /// What is promised: the level with its ingredients, or what [`Checker::hold_to`] said.
+    /// The promise: the level with its components, or what [`Checker::hold_to`] set.
     ///
     /// ```
     /// use kingsnake::{Checker, Level};
@@ -527,7 +527,7 @@ impl Checker {
         Ok(self.level.promise(spec, false))
     }
 
-    /// Holds histories to this promise in place of a level: an expected order, or a level with other ingredients.
+    /// Checks histories against this promise in place of a level: an expected order, or a level with other components.
     ///
     /// ```
     /// use kingsnake::{Along, Checker, Promise};
@@ -592,7 +592,7 @@ impl Checker {
         shrink(self, history, &budget, listener)
     }
 
-    /// Checks within limits that others share.
+    /// Checks within limits shared with other work.
     pub(crate) fn check_within<'h>(
         &mut self,
         history: &'h History,

@@ -28,8 +28,9 @@
 //! | read it again, and check it against the history | [`read`], [`verify`] |
 //! | plug in a back end or a device | [`Checker::own_backend`], [`Checker::own_device`] |
 //!
-//! A verdict has three values. [`Verdict::Unknown`] comes only where a limit ended the check, where the caller asked it to stop, or
-//! where a refutation could not be checked again. Every other verdict was checked again by code that shares nothing with the search.
+//! A verdict has three values. [`Verdict::Unknown`] is returned only if a limit ended the check, the caller stopped it,
+//! or a refutation could not be checked again. Every other verdict was checked again by code that shares nothing with
+//! the search.
 //!
 //! A history in memory:
 //!
@@ -60,13 +61,13 @@ mod verdict;
 use std::path::Path;
 
 pub use checker::{Checker, Error, LevelAnswer};
-/// Why an answer is not accepted when it is checked again.
+/// Why an answer was rejected when it was checked again.
 pub use kingsnake_certify::Refusal;
 pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
 pub use kingsnake_evidence::{EvidenceClaim, EvidenceError};
 pub use kingsnake_gpu::DeviceChoice;
 pub use kingsnake_gpu::Gpu;
-/// What a device implements, gets and answers.
+/// The interface of devices.
 pub use kingsnake_graph::prune as device;
 pub use kingsnake_graph::prune::Device;
 pub use kingsnake_graph::{Edge, reach};
@@ -79,7 +80,7 @@ pub use kingsnake_history::progress::{Phase, Progress, ProgressEvent};
 pub use kingsnake_history::promise::{Along, Promise, RegisterOptions};
 pub use kingsnake_history::verdict::{Certificate, Counterexample};
 pub use kingsnake_solver::check::{CheckStats, Techniques};
-/// What a back end implements, is asked and answers.
+/// The interface of back ends.
 pub use kingsnake_solver::decide;
 pub use shrink::{ShrinkAnswer, ShrinkListener, Shrunk};
 pub use verdict::{Unverified, Verdict, Violation};
@@ -98,7 +99,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<History, ReadError> {
     kingsnake_datasets::open(path.as_ref(), &ReadOptions::default()).map(|parsed| parsed.history)
 }
 
-/// Checks a history at a level, with everything else as it is by default.
+/// Checks a history at a level, with the default options.
 ///
 /// ```
 /// use kingsnake::{Level, Verdict};
@@ -115,7 +116,7 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
     Checker::new().level(level).check(history)
 }
 
-/// The text of a certificate: the order that shows a promise kept, for [`read`] and for `kingsnake verify`.
+/// The text of a certificate: the order that proves a promise kept, for [`read`] and for `kingsnake verify`.
 ///
 /// ```
 /// use kingsnake::{Checker, Level, Verdict};
@@ -140,7 +141,8 @@ pub fn certificate(history: &History, promise: &Promise, certificate: &Certifica
     kingsnake_evidence::certificate(history, promise, certificate)
 }
 
-/// The text of a counterexample, as [`Violation::evidence`] gives it: what shows a promise broken, for [`read`] and `kingsnake verify`.
+/// The text of a counterexample, as [`Violation::evidence`] returns it: the proof that a promise is broken, for
+/// [`read`] and `kingsnake verify`.
 ///
 /// ```
 /// use kingsnake::{Checker, Level, Verdict};
@@ -183,7 +185,7 @@ pub fn read(history: &History, text: &[u8]) -> Result<EvidenceClaim, EvidenceErr
     kingsnake_evidence::read(history, text)
 }
 
-/// Checks what a file claims against a history, independently of the solver: replays an order, or derives a counterexample again.
+/// Checks a file's claim against a history, independently of the solver: replays an order, or derives a counterexample again.
 ///
 /// ```
 /// use kingsnake::{HistoryBuilder, Level, Status, Verdict};

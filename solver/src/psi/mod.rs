@@ -1,4 +1,5 @@
-//! Parallel snapshot isolation, exactly: `known` forces orders by reachability, `search` asks a back end for the rest, `prove` explains a no.
+//! Parallel snapshot isolation, exactly: `known` forces orders by reachability, `search` asks a back end for the rest,
+//! `prove` explains a violation.
 //!
 //! What snapshot isolation explains is explained here, too, so its order is tried first (technique `witness`): it is found at once in what
 //! good databases do. docs/theory.md has the definition.
@@ -91,7 +92,7 @@ pub(crate) fn ask(
     Ok(found.1)
 }
 
-/// Proves that nothing explains what a graph says, given what stood in the way of a search.
+/// Proves that nothing explains a graph, given the conflicts of a search.
 pub(crate) fn prove(
     polygraph: &Polygraph,
     history: &History,

@@ -19,7 +19,7 @@ type Used = BTreeSet<Pair>;
 
 pub(super) struct Prover<'a> {
     pub(super) steps: Steps<'a>,
-    /// How often each order stood in the way of the search: what is split on first.
+    /// How often each order was in a conflict: split on the most frequent first.
     pub(super) blamed: FxHashMap<Pair, usize>,
     pub(super) budget: &'a Budget,
 }

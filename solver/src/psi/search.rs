@@ -23,7 +23,7 @@ const CLAUSES: usize = 2_000;
 /// States clauses over the variables of some choices, given the first of each.
 type StateClauses<'c> = dyn Fn(&mut Logic, &[u32]) + 'c;
 
-/// Reads that can have been of several versions, and what is said of them besides.
+/// Reads with several candidates, and constraints on them.
 #[derive(Default)]
 pub(crate) struct ReadChoices<'c> {
     pub(crate) reads: Vec<ReadChoice>,
@@ -31,11 +31,11 @@ pub(crate) struct ReadChoices<'c> {
     pub(crate) clauses: Option<&'c StateClauses<'c>>,
 }
 
-/// A read that can have been of several versions.
+/// A read with several candidates.
 pub(crate) struct ReadChoice {
     /// The node that read.
     pub(crate) reader: u32,
-    /// What it can have been of.
+    /// Its candidates.
     pub(crate) candidates: Vec<VersionId>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Found {
     No(Blamed),
 }
 
-/// What stood in the way of an order.
+/// What prevented an order.
 #[derive(Default)]
 pub(crate) struct Blamed {
     /// How often each order of two runs did.
@@ -159,16 +159,16 @@ fn pose(known: &Known<'_>, choices: &ReadChoices<'_>) -> (Polygraph, Vec<u32>) {
     (polygraph, first)
 }
 
-/// The obligation that no rw edge is on a cycle of which it is the only one.
+/// The obligation that no rw edge is the only one on a cycle.
 struct Forks<'a> {
     scene: &'a Scene<'a>,
     known: &'a Known<'a>,
     open: FxHashSet<Pair>,
     choices: &'a ReadChoices<'a>,
     first: &'a [u32],
-    /// How often each order of two runs stood in the way.
+    /// How often each order of two runs was in a conflict.
     blamed: &'a mut FxHashMap<Pair, usize>,
-    /// What each choice of the last order is of.
+    /// The candidate of each choice in the last order.
     held: &'a mut Vec<VersionId>,
 }
 

@@ -21,16 +21,16 @@ use crate::verdict::{Certificate, Point};
 use kingsnake_graph::Literal;
 use kingsnake_graph::reach::places;
 
-/// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
+/// Number of reads added for the first order that does not explain all of them; each further one adds four times as many.
 const READS: usize = 64;
 
-/// How far the search has come.
+/// The state of the search.
 pub(super) struct Attended {
     /// The reads that are attended to.
     reads: Vec<usize>,
-    /// What was learned.
+    /// The lemmas.
     pub(super) lemmas: Vec<Lemma>,
-    /// How many reads the next order adds that does not explain all of them.
+    /// Number of reads added for the next order that does not explain all of them.
     n_more: usize,
 }
 

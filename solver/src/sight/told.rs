@@ -15,7 +15,7 @@ use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{Node, VersionId};
 
-/// What an order says of the open reads.
+/// What an order determines about the open reads.
 pub(super) struct Told {
     /// What each is of; nothing where the order leaves it nothing.
     pub(super) versions: Vec<Option<VersionId>>,
@@ -151,7 +151,7 @@ impl Telling<'_, '_> {
         counts.then(|| node - 1)
     }
 
-    /// Whom the reads of a transaction are of, with the open read where it is one.
+    /// The writers of the reads of a transaction, with the open read if it is one.
     pub(super) fn sources_of(
         &self,
         node: Node,
@@ -344,7 +344,7 @@ impl Floors {
         }
     }
 
-    /// Takes down what the reads see.
+    /// Records what the reads see.
     fn raise(&mut self, telling: &Telling<'_, '_>, reads: &[Own]) {
         let scene = telling.scene;
         let versions = scene.base.versions();

@@ -63,10 +63,10 @@ enum Decided {
     Uncertain,
 }
 
-/// Histories of fewer operations than this are decided and read again one after the other.
+/// Histories with fewer operations are decided and read again in sequence.
 const ALONE: usize = 20_000;
 
-/// Decides a history, and meanwhile reads it a second time for checking the answer.
+/// Decides a history, and reads it a second time in parallel for checking the answer.
 fn decide_and_prepare<'h>(
     check: &Check<'h>,
     context: &mut Context<'_>,
@@ -84,7 +84,7 @@ fn decide_and_prepare<'h>(
     })
 }
 
-/// Checks an answer again, perhaps with what was read for it already.
+/// Checks an answer again, reusing what was read for it already.
 fn certify(
     check: &Check<'_>,
     verdict: &Verdict,
@@ -103,7 +103,7 @@ fn certify(
     }
 }
 
-/// That no order explains the history.
+/// Proves that no order explains the history.
 fn refuted(proof: Proof) -> Verdict {
     Verdict::Violated(Counterexample::Cyclic(proof))
 }

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{JepsenWorkload, Plot, RuleOptions, RuleReport, RuleVerdict, RuleViolation, Unfit};
 
-/// What is known of one element.
+/// The state of one element.
 #[derive(Clone, Copy, Default)]
 struct Element {
     add: Option<usize>,

@@ -21,9 +21,9 @@ pub(super) struct StreamShape {
     /// Half are reads, half are blind writes.
     pub(super) ops: usize,
     pub(super) has_stamps: bool,
-    /// Every so many transactions of a session are a fence.
+    /// Every n-th transaction of a session is a fence.
     pub(super) fence_every: Option<u64>,
-    /// Transactions in a second of real time; as many as are taken where nothing is said.
+    /// Transactions per second of real time; unlimited by default.
     pub(super) per_second: Option<u64>,
 }
 

@@ -1,5 +1,6 @@
-//! A database whose client is no Rust: a small program in its language, written into a directory of ours and run there, with a
-//! socket whose connections are connections of the database. Its protocol is at the top of `bridges/Bridge.java`.
+//! A database whose client is not in Rust: a small program in the client's language, written into a directory of ours
+//! and run there, with a socket whose connections are connections of the database. Its protocol is at the top of
+//! `bridges/Bridge.java`.
 //!
 //! Only its user can reach the socket. The program ends when its standard input does, so it never outlives this process.
 
@@ -13,7 +14,7 @@ use super::sql::{Answer, Link, Refusal};
 use crate::adapter::Failure;
 use crate::server::Home;
 
-/// A database that says nothing for so long counts as gone.
+/// A database without an answer for this long counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A language with its program.
@@ -83,7 +84,7 @@ impl Bridge {
         }
         let mut errors = self.child.stderr.take();
         if line.trim() == "ready" {
-            // What a database says while it runs is read, so that it never waits for that.
+            // The database's output is read continuously, so that it never blocks.
             std::thread::spawn(move || {
                 errors.map(|mut it| std::io::copy(&mut it, &mut std::io::sink()))
             });

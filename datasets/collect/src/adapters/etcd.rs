@@ -38,7 +38,7 @@ struct Etcd {
     start: Mutex<i64>,
 }
 
-/// How long our own questions, such as for the log, may take.
+/// Time limit of our own requests, such as for the log.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A key under our prefix.
@@ -95,7 +95,7 @@ impl Link {
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
             .tls_config(node.tls.clone())
-            // An answer that sends a client elsewhere must not send it to a place without encryption.
+            // A redirect must not lead to a place without encryption.
             .max_redirects(0);
         Link {
             agent: config.build().into(),
@@ -191,7 +191,7 @@ impl Database for Etcd {
             let put = json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
             link.ask("kv/put", &put)?;
         }
-        // A linearizable read waits until its node has all of this, so no later read there is older than the rows.
+        // A linearizable read waits until its node has all of this, so no later read there sees less.
         for node in 0..self.nodes.len() {
             self.link(node).ask("kv/range", &range)?;
         }

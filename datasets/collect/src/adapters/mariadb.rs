@@ -1,5 +1,5 @@
-//! `MariaDB`, `MySQL` and Galera: a connection a session, spread over the nodes; version order from the row binlog, by a rank
-//! column or by a trigger.
+//! `MariaDB`, `MySQL` and Galera: one connection per session, spread over the nodes; version order from the row binlog,
+//! by a rank column or by a trigger.
 //!
 //! The rank of a write comes back as `LAST_INSERT_ID`, because an UPDATE returns no row here. The binlog is complete once the
 //! position that it had after the last commit was reached.
@@ -145,7 +145,7 @@ impl Mariadb {
                     Err(failure) if is_over => return Err(failure),
                     _ if is_over => {
                         return Err(Failure::Fatal(format!(
-                            "node {node} does not follow the first: it has not its rows after 30 s"
+                            "node {node} does not follow the first: its rows are missing after 30 s"
                         )));
                     }
                     _ => std::thread::sleep(Duration::from_millis(50)),
@@ -274,7 +274,7 @@ impl Database for Mariadb {
         }
         let made = self.make(&mut conn, initially, &refused);
         if made.is_err() {
-            // There are no transactions of CREATE here; what was made before the refusal must go.
+            // CREATE is not transactional here; what was created before the refusal must be removed.
             let _ = self.clean();
         }
         made
@@ -572,7 +572,7 @@ impl DatabaseSession for Client {
         if !(self.gtid && self.has_written) {
             return Ok(None);
         }
-        // The commit has happened: that its name cannot be had does not undo it.
+        // The commit has happened; failing to get its name does not undo it.
         Ok(self.conn.query_first("SELECT @@last_gtid").ok().flatten())
     }
 

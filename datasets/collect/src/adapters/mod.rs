@@ -84,10 +84,10 @@ pub struct PromisedLevel {
     pub about: &'static str,
 }
 
-/// Which database to talk to, and how.
+/// The database to talk to, and how.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Addresses, one a node; none for an embedded database's own file.
+    /// Addresses, one per node; none for an embedded database's own file.
     pub urls: Vec<String>,
     /// One of the adapter's levels.
     pub isolation: String,
@@ -103,7 +103,7 @@ pub struct Target {
     pub reads: Option<ReadsAt>,
 }
 
-/// Which nodes answer transactions that only read.
+/// The nodes that run transactions that only read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsAt {
     /// The primary alone, as everything else.
@@ -144,12 +144,12 @@ impl ReadsAt {
     }
 }
 
-/// What several addresses of one database are.
+/// The meaning of several addresses of one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
     /// It has one address.
     One,
-    /// Nodes of one cluster, all alike.
+    /// Equal nodes of one cluster.
     Alike,
     /// The first is a primary; the others are its standbys, which only answer reads.
     Roles,
@@ -172,7 +172,7 @@ pub struct Adapter {
     pub version_orders: &'static [OrderBy],
     /// Settings and their defaults.
     pub settings: &'static [(&'static str, &'static str)],
-    /// What several addresses are.
+    /// The meaning of several addresses.
     pub nodes: Nodes,
     /// Whether it can be asked by conditions over columns.
     pub has_conditions: bool,
@@ -349,5 +349,5 @@ fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
     numbers
         .map(str::parse)
         .collect::<Result<_, _>>()
-        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which no client appended")))
+        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which was not appended by a client")))
 }

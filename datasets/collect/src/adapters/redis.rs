@@ -37,7 +37,7 @@ pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
     }))
 }
 
-/// How a transaction makes sure that what it read still holds.
+/// How a transaction ensures that what it read is still current.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Commits {
     Watching,

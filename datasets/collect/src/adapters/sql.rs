@@ -1,4 +1,5 @@
-//! A database that is asked in SQL through a [`Link`]: the statements that most databases share, and what differs in a [`Dialect`].
+//! A database that is used through SQL and a [`Link`]: the statements that most databases share, and the differences in
+//! a [`Dialect`].
 
 use super::parse_list;
 use crate::adapter::{
@@ -53,7 +54,7 @@ impl Dialect {
         self.ask(link, &format!("sql {statement}"))
     }
 
-    /// What the database calls itself.
+    /// The database's own name.
     pub(super) fn version(&self, link: &mut dyn Link) -> Result<String, Failure> {
         match self.ask(link, "version")? {
             Answer::Rows(rows) => Ok(rows.concat().join(" ")),
@@ -135,7 +136,7 @@ impl Client {
         if !self.is_ranked() {
             return Ok(None);
         }
-        // Nobody else can write the row before this transaction ends.
+        // No other transaction can write the row before this one ends.
         let rows = self.numbers(&format!("SELECT n FROM {REGISTERS} WHERE k = {key}"))?;
         Ok(rows.concat().first().copied())
     }

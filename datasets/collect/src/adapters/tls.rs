@@ -1,4 +1,4 @@
-//! TLS of connections: what an address asks for, and which certificates are trusted.
+//! TLS of connections: the requested mode, and the trusted certificates.
 //!
 //! Invariant: a connection that is encrypted has checked that an authority signed the server's certificate, and, unless
 //! `verify-ca` was asked for, that it is for this server's name. An authority of one's own is named by `sslrootcert`.
@@ -53,7 +53,7 @@ pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
         | Some("require" | "required" | "verify-full" | "verify_identity" | "verify-identity") => {
             TlsMode::Required
         }
-        // Anybody can have a certificate of a public authority for a name of their own.
+        // Anyone can get a certificate from a public authority for a name of their own.
         Some("verify-ca" | "verify_ca") if authority.is_none() => {
             return Err(Failure::Fatal(
                 "sslmode=verify-ca does not check the name, so it needs the file of an authority: sslrootcert=FILE (ssl-ca for MariaDB)"
@@ -202,7 +202,7 @@ fn certificates(
     Ok(read)
 }
 
-/// A connector that believes the authority that is wanted, or the public ones.
+/// A connector that trusts the given authority, or the public ones.
 #[cfg(feature = "postgres")]
 pub(super) fn connector(
     wanted: &TlsWanted,
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(wanted.authority, Some(PathBuf::from("/ca.pem")));
         assert_eq!(taken("mysql://h/d?ssl-mode=DISABLED").1, TlsMode::Off);
         assert_eq!(taken("host=h sslmode=prefer").1, TlsMode::Offered);
-        // One who names an authority wants it checked.
+        // A named authority is always checked.
         assert_eq!(taken("mysql://[::1]/d?ssl-ca=/ca.pem").1, TlsMode::Required);
         assert!(take("postgres://h/d?sslcert=/c&sslkey=/k").is_err());
         for unknown in ["allow", "verify-ca", "no", ""] {

@@ -48,7 +48,7 @@ impl Txn {
     }
 }
 
-/// So many transactions are looked up at once.
+/// Number of transactions looked up at once.
 const AHEAD: usize = 32;
 
 /// Makes a history of the events.

@@ -1,4 +1,4 @@
-//! What holds of all events of a log together, which says how to take each: looked up in one pass, one thread a part.
+//! Properties of all events of a log together, which determine how to read each: found in one pass, one thread per part.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,5 @@
-//! What range queries did not return, when an order of commits is replayed: they must have seen no writer of these keys.
+//! Keys that range queries did not return, in the replay of an order of commits: the queries must have seen no writer
+//! of these keys.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

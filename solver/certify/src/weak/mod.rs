@@ -68,7 +68,7 @@ fn replay_by_turns(
     order: &[TxnId],
     sources: &[OperationSource],
 ) -> Result<(), String> {
-    // What the order names took effect, and no other of unknown end did: then a read has fewer writers to choose from.
+    // The transactions named in the order took effect, and no others of unknown outcome: then a read has fewer candidates.
     let mut txns = history.txns();
     if txns.any(|txn| history.status(txn) == Status::Unknown) {
         let named: FxHashSet<TxnId> = order.iter().copied().collect();
@@ -187,7 +187,7 @@ fn places(
 
 const NOBODY: u32 = u32::MAX;
 
-/// A replay under way.
+/// A running replay.
 struct Replay<'h> {
     history: &'h History,
     spec: Spec,

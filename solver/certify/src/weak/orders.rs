@@ -1,5 +1,5 @@
-//! What else must be so in an order of commits: the lists that were read, the version orders that came with the history, and what the
-//! user assumes.
+//! Further conditions on an order of commits: the lists that were read, the version orders that came with the history, and the
+//! user's assumptions.
 
 use rustc_hash::FxHashMap;
 
@@ -82,7 +82,7 @@ pub(super) fn check_lists(history: &History, order: &[TxnId]) -> Result<(), Stri
 }
 
 impl Replay<'_> {
-    /// What the user assumes must be so in the order.
+    /// The user's assumptions must hold in the order.
     pub(super) fn assumptions(&self) -> Result<(), String> {
         let place = |txn: TxnId| self.place[txn.index()] as usize;
         let mut left: FxHashMap<ValueId, usize> = FxHashMap::default();

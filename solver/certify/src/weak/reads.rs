@@ -40,7 +40,7 @@ impl Absent<'_> {
     }
 }
 
-/// The keys whose absence needs a look.
+/// The keys whose absence must be examined.
 pub(crate) struct Wary<'h> {
     history: &'h History,
     keys: SortedKeys<'h>,
@@ -72,7 +72,7 @@ impl<'h> Wary<'h> {
     }
 }
 
-/// What a transaction read.
+/// The reads of a transaction.
 #[derive(Default)]
 pub(super) struct ReadsOf<'h> {
     /// Key by key, in program order.
@@ -214,7 +214,7 @@ fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf
 /// How many writes of a transaction are looked through one by one.
 const MAX_LISTED: usize = 16;
 
-/// What a transaction has written so far.
+/// The writes of a transaction so far.
 #[derive(Default)]
 struct Own {
     written: Vec<(KeyId, ValueId)>,
@@ -267,7 +267,7 @@ impl Own {
 struct Reading<'m, 'h> {
     meaning: &'m Meaning<'h>,
     txn: TxnId,
-    /// What the transaction has written so far.
+    /// The writes of the transaction so far.
     own: Own,
     /// The version of each key that it read first, where a read may be of several.
     first: FxHashMap<KeyId, Version>,

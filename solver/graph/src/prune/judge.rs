@@ -1,4 +1,4 @@
-//! Judges pairs of runs: which of the two orders is still possible?
+//! Judges pairs of runs: which of the two orders is still possible.
 //!
 //! The first judgement lists no pairs that are decided. With clocks it does not even look at them: the runs of a key on
 //! one chain are sorted, those that must come before a given run are the first ones, those that it reaches the last ones,
@@ -13,7 +13,7 @@ use crate::orders::{Orders, Run};
 use crate::reach::{Clocks, Dense, raise};
 use kingsnake_context::budget::{Budget, StopReason};
 
-/// Below this many items a second thread costs more than it saves.
+/// With fewer items a second thread costs more than it saves.
 const WORTH_THREADS: usize = 4096;
 
 /// Answers whether there is a path of at least one edge.

@@ -1,4 +1,4 @@
-//! An acyclic graph by source, with a topological order: the type is the theorem.
+//! An acyclic graph by source, with a topological order; the type guarantees that it is acyclic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::edge::Edge;
 use crate::sort::peeled;
 
-/// So many nodes a thread reduces at a time.
+/// Number of nodes that a thread reduces at a time.
 const REDUCED_AT_ONCE: usize = 512;
 
 /// An acyclic graph.

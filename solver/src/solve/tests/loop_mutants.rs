@@ -1,4 +1,5 @@
-//! Loops with a mistake: an obligation that is skipped, a lemma that is dropped. Whatever they answer, the oracle or the second check tells.
+//! Loops with a mistake: an obligation that is skipped, a lemma that is dropped. The oracle or the second check notices
+//! every wrong answer.
 
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Rng, Wrong, small_predicates, small_repeats_committed, small_rows};
