@@ -32,15 +32,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Share of the time limit, and its minimum, by which printing an answer may exceed it. Without a time limit there is none.
 const TELLING: Duration = Duration::from_millis(1_050);
 const TELLING_AT_LEAST: Duration = Duration::from_millis(100);
-<<<<<<< HEAD
 /// Where no limit was typed, so much of the free memory is left to others: one part of these.
 const SPARE_PART: u64 = 16;
 /// These bytes; 0 where a limit was typed.
 static SPARE: AtomicU64 = AtomicU64::new(0);
-/// As much as a main thread usually has.
-=======
 /// The usual stack size of a main thread.
->>>>>>> main
 const STACK: usize = 8 << 20;
 
 static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
@@ -75,13 +71,8 @@ pub fn budget(bounds: &BoundArgs, start: Instant) -> Result<Budget> {
     if let Some(limit) = bounds.timeout {
         budget = budget.with_timeout(start, limit);
     }
-<<<<<<< HEAD
     // Without a limit the command would rather stop than be killed by the system, or have it kill another process.
     if let Some(bytes) = bounds.memory_limit {
-=======
-    // Without a limit the command stops before the system would kill it.
-    if let Some(bytes) = bounds.memory_limit.or_else(memory::available) {
->>>>>>> main
         budget = budget.with_memory(bytes);
     } else if let Some(free) = memory::available() {
         let spare = free / SPARE_PART;
@@ -314,7 +305,6 @@ fn watch_memory(budget: &Budget) -> Option<Size> {
     Some(Size::of(resident, limit))
 }
 
-<<<<<<< HEAD
 /// Stops the work where no limit was typed and others have meanwhile taken most of what was to be left to them.
 fn watch_others(budget: &Budget, size: Size) -> Size {
     let spare = SPARE.load(Ordering::Relaxed);
@@ -329,12 +319,8 @@ fn watch_others(budget: &Budget, size: Size) -> Size {
     }
 }
 
-/// Ends the process at once: no exit handler takes from work that was left behind what it is using, nothing half-written of it
-/// stays, and no memory is given back piece by piece.
-=======
 /// Ends the process at once, without exit handlers, which would free what abandoned work still uses; temporary files
 /// are removed, and memory is not freed piece by piece.
->>>>>>> main
 pub fn end(status: u8) -> ! {
     if left_behind() || kingsnake_encodings::left_behind() {
         kingsnake_datasets::discard_pending();

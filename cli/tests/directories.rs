@@ -116,7 +116,11 @@ fn options_and_names_that_are_no_utf8_reach_the_process_of_each_history() {
     let scratch = Scratch::new();
     let directory = directory(&scratch);
     let order = Path::new(&scratch.path("")).join(OsStr::from_bytes(b"order-\xff"));
-    fs::write(&order, "{\"version_order\":{\"key\":\"x\",\"values\":[1]}}\n").unwrap();
+    fs::write(
+        &order,
+        "{\"version_order\":{\"key\":\"x\",\"values\":[1]}}\n",
+    )
+    .unwrap();
     let ended = kingsnake(&["check", &directory, "--junit", &scratch.path("j.xml")])
         .arg("--version-order")
         .arg(&order)

@@ -352,7 +352,6 @@ pub fn content_within(path: &Path, limit: Duration) -> Result<String> {
     Ok(format!("{size} bytes, {:016x}", hasher.finish()))
 }
 
-<<<<<<< HEAD
 /// What was read so far.
 struct Print {
     hasher: FxHasher,
@@ -377,33 +376,6 @@ impl Print {
                     .write(path.file_name().unwrap_or_default().as_encoded_bytes());
                 self.add(&path)?;
             }
-=======
-fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::Result<()> {
-    let kind = fs::metadata(path)?;
-    if kind.is_dir() {
-        let mut inside: Vec<PathBuf> = fs::read_dir(path)?
-            .map(|entry| entry.map(|it| it.path()))
-            .collect::<Result<_, _>>()?;
-        inside.sort();
-        // Links may lead in a circle.
-        for path in inside
-            .into_iter()
-            .filter(|it| !(it.is_symlink() && it.is_dir()))
-        {
-            hasher.write(path.file_name().unwrap_or_default().as_encoded_bytes());
-            add_content(&path, hasher, size)?;
-        }
-        return Ok(());
-    }
-    if !kind.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
-    }
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let n = file.read(&mut buffer)?;
-        if n == 0 {
->>>>>>> main
             return Ok(());
         }
         if !kind.is_file() {

@@ -75,7 +75,6 @@ pub struct HuntRound<'a> {
     first_seed: u64,
 }
 
-<<<<<<< HEAD
 impl<'a> HuntRounds<'a> {
     /// The rounds of a hunt's file. An unknown database or level is an error, and so is one that is named twice.
     pub fn of(recipe: &'a HuntRecipe) -> Result<Self> {
@@ -107,17 +106,6 @@ impl<'a> HuntRounds<'a> {
                     promise: adapter.level(isolation)?.level,
                 });
             }
-=======
-/// Every round of every database and level; there are as many rounds as seeds.
-pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<HuntRound<'_>>> {
-    let mut rounds = Vec::new();
-    for database in &recipe.database {
-        if database.workload.is_empty() {
-            bail!(
-                "{} has no workload, and rounds vary workloads; write `workload = [\"mini\", \"rmw\", \"skew\"]`",
-                database.name
-            );
->>>>>>> main
         }
         Ok(HuntRounds {
             places,
@@ -332,13 +320,8 @@ mod tests {
         }
     }
 
-<<<<<<< HEAD
-    /// Rounds that came the closer the fewer keys they had.
-    fn played(rounds: &HuntRounds<'_>, aim: &Aim) -> Vec<Value> {
-=======
     /// Test data: fewer keys, closer rounds.
-    fn played(rounds: &[HuntRound<'_>], aim: &Aim) -> Vec<Value> {
->>>>>>> main
+    fn played(rounds: &HuntRounds<'_>, aim: &Aim) -> Vec<Value> {
         let mut rows: Vec<Value> = Vec::new();
         for at in 0..rounds.len() {
             let round = rounds.get(at);
@@ -359,16 +342,10 @@ mod tests {
         let aim = aim(false);
         let rows = played(&rounds, &aim);
         assert_eq!(rows, played(&rounds, &aim));
-<<<<<<< HEAD
-        // Rows of later rounds, which a hunt that goes on may find, change nothing.
+        // Rows of later rounds, which a resumed hunt may find, do not matter.
         let round = rounds.get(9);
         let tenth = round.variation(&aim, &rows[..9]);
         assert_eq!(tenth, round.variation(&aim, &rows));
-=======
-        // Rows of later rounds, which a resumed hunt may find, do not matter.
-        let tenth = rounds[9].variation(&aim, &rows[..9]);
-        assert_eq!(tenth, rounds[9].variation(&aim, &rows));
->>>>>>> main
         assert_eq!(rows[9]["varied"], tenth.to_json());
         assert_eq!(round.found(&aim, &rows), None);
         for (at, row) in rows.iter().enumerate() {

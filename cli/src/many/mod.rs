@@ -30,22 +30,18 @@ use kingsnake_studies::{
 use serde_json::{Value, json};
 
 use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
-use crate::{interrupt, memory};
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say, say_as_it_is};
+use crate::{interrupt, memory};
 pub use row::ManyRow;
 pub use serve::serve;
 use workers::{Asked, Workers};
 
-<<<<<<< HEAD
 /// How often a document is in memory at most: as it was read, in its row, and in what is written of all rows.
 const COPIES: u64 = 8;
-/// More files that are no histories are not named.
-=======
 /// Further files that are not histories are not named.
->>>>>>> main
 const MOST_OTHERS: usize = 1_000;
 
 /// Larger files, in bytes, have a process of their own.
@@ -171,13 +167,8 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
     Ok(())
 }
 
-<<<<<<< HEAD
-/// The words of the command line that say how each history is checked.
-fn words_of(matches: &ArgMatches) -> Vec<OsString> {
-=======
 /// The part of the command line that says how each history is checked.
-fn words_of(matches: &ArgMatches) -> Vec<String> {
->>>>>>> main
+fn words_of(matches: &ArgMatches) -> Vec<OsString> {
     let command = Typed::command();
     let (Some(check), Some(("check", typed))) =
         (command.find_subcommand("check"), matches.subcommand())
@@ -219,14 +210,10 @@ struct Many {
     directory: Option<PathBuf>,
     has_pages: bool,
     limits: Limits,
-<<<<<<< HEAD
     /// Bytes of documents that rows hold, and may hold: this process obeys the memory limit, too.
     held: AtomicU64,
     room: u64,
-    /// What each process is told besides, because several run at a time.
-=======
     /// Further arguments of each process, because several run at a time.
->>>>>>> main
     share: Vec<String>,
     workers: Workers,
 }
@@ -301,17 +288,27 @@ impl Many {
         }
     }
 
-<<<<<<< HEAD
     /// The words as they are listed, and as a script has them.
     fn shown_words(&self) -> Vec<String> {
         let words = self.words.iter();
         words.map(|it| spelt(it.as_ref())).collect()
-=======
+    }
+
+    /// Whether there is room for one more document of this size, which then is taken.
+    fn has_room(&self, size: u64) -> bool {
+        let before = self.held.fetch_add(size, Ordering::Relaxed);
+        let has_room = before.saturating_add(size) <= self.room;
+        if !has_room {
+            self.held.fetch_sub(size, Ordering::Relaxed);
+        }
+        has_room
+    }
+
     /// The command line of a process that checks a history.
     fn line(&self, history: &OsStr, report: Option<&Path>) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec!["check".into(), history.into()];
-        let words = self.words.iter().chain(&self.share);
-        line.extend(words.map(OsString::from));
+        line.extend(self.words.iter().cloned());
+        line.extend(self.share.iter().map(OsString::from));
         line.extend(["--json", "--quiet"].map(OsString::from));
         if let Some(path) = report {
             let mut word = OsString::from("--report=");
@@ -327,7 +324,6 @@ impl Many {
         self.histories.len() > 1
             && history.to_str().is_some()
             && meta.is_ok_and(|it| it.is_file() && it.len() <= MOST_SERVED)
->>>>>>> main
     }
 
     /// How many rows an earlier run left.
@@ -407,13 +403,6 @@ impl Batch for Many {
             return Ok(Some(row::lost(item, words)));
         }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-<<<<<<< HEAD
-        let mut line: Vec<OsString> = vec!["check".into(), plain(&item.history)];
-        line.extend(self.words.iter().cloned());
-        line.extend(self.share.iter().map(OsString::from));
-        line.extend(["--json", "--quiet"].map(OsString::from));
-=======
->>>>>>> main
         let mut page = None;
         if let Some(directory) = self.directory.as_ref().filter(|_| self.has_pages) {
             let path = directory.join(Many::page_of(item));
@@ -422,20 +411,6 @@ impl Batch for Many {
                 .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
             page = Some(path);
         }
-<<<<<<< HEAD
-        let ended = run_process(&program, &line, self.limits, stop);
-        let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
-        if matches!(ended.ending, ChildEnding::Stopped) {
-            return Ok(None);
-        }
-        let size = ended.stdout.len() as u64;
-        let before = self.held.fetch_add(size, Ordering::Relaxed);
-        let has_room = before.saturating_add(size) <= self.room;
-        if !has_room {
-            self.held.fetch_sub(size, Ordering::Relaxed);
-        }
-        let mut row = row::of(item, &ended, has_room);
-=======
         let asked = Asked {
             history: &item.history,
             report: page.as_deref(),
@@ -453,9 +428,9 @@ impl Batch for Many {
             if matches!(ended.ending, ChildEnding::Stopped) {
                 return Ok(None);
             }
-            row::of(item, &ended)
+            let has_room = self.has_room(ended.stdout.len() as u64);
+            row::of(item, &ended, has_room)
         };
->>>>>>> main
         if let Some(path) = page {
             if row["verdict"] == "violated" {
                 row["page"] = Many::page_of(item).display().to_string().into();

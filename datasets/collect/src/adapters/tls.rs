@@ -87,6 +87,7 @@ pub(super) fn take_https(address: &str) -> Result<(String, Encrypted), Failure> 
     let mode = lower(mode);
     let wrong = |why: &str| Err(Failure::Fatal(format!("{rest}: {why}")));
     let is_encrypted = rest.starts_with("https://");
+    let has_file = [&authority, &certificate, &key].iter().any(|it| it.is_some());
     match mode.as_deref() {
         None | Some("require" | "required" | "verify-full") if is_encrypted => {
             let identity = match (certificate, key) {
@@ -103,7 +104,7 @@ pub(super) fn take_https(address: &str) -> Result<(String, Encrypted), Failure> 
                 },
             ))
         }
-        None | Some("disable") if !is_encrypted && authority.or(certificate).or(key).is_none() => {
+        None | Some("disable") if !is_encrypted && !has_file => {
             Ok((rest, Encrypted::default()))
         }
         Some("verify-ca") if is_encrypted => wrong(

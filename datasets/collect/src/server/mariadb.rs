@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::certificate::Certificate;
-use super::process::{Process, Promotion, find_program, free_port, make_for, password, put_for, run, user};
+use super::process::{
+    Process, Promotion, find_program, free_port, make_for, password, put_for, run, user,
+};
 use super::{Private, ServerError, Wanted};
 use crate::fault::ServerFault;
 
@@ -166,7 +168,11 @@ fn cluster(
         format!(
             "--wsrep-provider-options=base_port={};gmcast.listen_addr=ssl://127.0.0.1:{};ist.recv_addr=ssl://127.0.0.1:{ist};\
              gcache.size=16M;socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
-            peers[node], peers[node], certificate.certificate, certificate.key, certificate.certificate
+            peers[node],
+            peers[node],
+            certificate.certificate,
+            certificate.key,
+            certificate.certificate
         ),
         "--innodb-autoinc-lock-mode=2".to_owned(),
     ])

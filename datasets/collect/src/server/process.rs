@@ -424,21 +424,13 @@ impl Process {
         }
     }
 
-<<<<<<< HEAD
     pub(super) fn promote(&mut self) -> Result<(), ServerError> {
         let Some(promotion) = &self.promotion else {
-            return Err(ServerError::CannotSuffer("it is no standby".into()));
+            return Err(ServerError::CannotSuffer("not a standby".into()));
         };
         run(&promotion.program, &promotion.args, self.user)?;
         self.args.retain(|it| !promotion.gone.contains(it));
         Ok(())
-=======
-    pub(super) fn promote(&self) -> Result<(), ServerError> {
-        match &self.promotion {
-            Some((program, args)) => run(program, args, self.user),
-            None => Err(ServerError::CannotSuffer("not a standby".into())),
-        }
->>>>>>> main
     }
 
     /// The process and all below it.
