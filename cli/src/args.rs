@@ -24,11 +24,11 @@ pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use shrink::ShrinkArgs;
 pub use solve::SolveArgs;
-pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
+pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, GpuArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
-pub use watch::{WatchArgs, WatchLevelArg};
+pub use watch::{BatchSize, WatchArgs, WatchLevelArg};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +37,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
+use kingsnake_gpu::DeviceChoice;
 use kingsnake_workloads::JepsenWorkload;
 
 use crate::switches::explained;
@@ -150,7 +151,7 @@ pub enum Command {
     /// Exit status: 0 if all verdicts agree, 1 if one differs, 2 error.
     Diff(DiffArgs),
     /// List the devices that can compute reachability on this machine.
-    Devices,
+    Devices(DevicesArgs),
     /// Print the manual page, or write one page per command.
     Man(ManArgs),
     /// Print completions for a shell.
@@ -158,6 +159,18 @@ pub enum Command {
         /// The shell.
         shell: Shell,
     },
+}
+
+/// `kingsnake devices`.
+#[derive(Clone, Debug, Args)]
+pub struct DevicesArgs {
+    /// Measure closures on the adapters, fit the constants of the cost model to them, and keep these in
+    /// $XDG_CONFIG_HOME/kingsnake/devices.json, where `--device auto` finds them.
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Calibrate this adapter alone [default: all].
+    #[arg(long, value_name = "WHERE", requires = "calibrate")]
+    pub device: Option<DeviceChoice>,
 }
 
 /// How a history is read.
@@ -180,9 +193,21 @@ pub struct ReadArgs {
     /// Treat the rows that predicates returned as plain reads; do not check which rows should have matched.
     #[arg(long)]
     pub no_predicates: bool,
+    /// Whether a transaction sees its own writes: `invisible` is for stores that apply all writes at the commit [default: visible].
+    #[arg(long, value_name = "SEEN")]
+    pub own_writes: Option<OwnWritesArg>,
     /// Refuse, with exit status 2, a history in which `kingsnake lint` finds a problem, such as one without transactions.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Whether a transaction sees its own writes, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OwnWritesArg {
+    /// A read after a write of the key returns what was written.
+    Visible,
+    /// Every read returns what other transactions wrote.
+    Invisible,
 }
 
 fn workloads() -> impl TypedValueParser<Value = JepsenWorkload> {
@@ -270,6 +295,9 @@ pub struct DiffArgs {
 pub struct StatsArgs {
     /// The history: a file, or a directory of logs.
     pub history: PathBuf,
+    /// The level whose graph is counted.
+    #[command(flatten)]
+    pub level: LevelArgs,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -446,7 +474,7 @@ mod tests {
                 documented.extend([name.to_owned(), format!("no-{name}")]);
             }
         }
-        for general in ["help", "version", "leash"] {
+        for general in ["help", "version", "leash", "serve"] {
             documented.insert(general.to_owned());
         }
         let missing: Vec<&&str> = known
@@ -455,7 +483,7 @@ mod tests {
             .collect();
         assert!(missing.is_empty(), "docs/switches.md lacks {missing:?}");
         let invented = |name: &&String| {
-            let general = ["name", "no-name", "help", "version", "leash"];
+            let general = ["name", "no-name", "help", "version", "leash", "serve"];
             !known.contains(name.as_str()) && !general.contains(&name.as_str())
         };
         let invented: Vec<&String> = documented.iter().filter(invented).collect();

@@ -8,7 +8,7 @@ use kingsnake_history::rng::Rng;
 use kingsnake_solver::budget::Budget;
 use kingsnake_workloads::JepsenWorkload;
 
-use crate::args::ReadArgs;
+use crate::args::{OwnWritesArg, ReadArgs};
 use crate::limits::{Stopped, is_stdio};
 use crate::plan::Plan;
 use crate::remarks::remarks;
@@ -42,6 +42,15 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     }
     if args.no_predicates {
         parsed.history.forget_predicates();
+    }
+    if args.own_writes == Some(OwnWritesArg::Invisible)
+        && let Err(txn) = parsed.history.hide_own_writes()
+    {
+        bail!(
+            "{}: --own-writes invisible needs reads and writes apart, and transaction {} changes rows by a condition",
+            path.display(),
+            parsed.history.txn_name(txn)
+        );
     }
     if args.strict {
         let mut found = parsed.warnings.clone();

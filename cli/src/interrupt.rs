@@ -1,8 +1,8 @@
 //! Signals. The first Ctrl-C asks the check to stop and answer `unknown`, the second ends the process. SIGBUS, sent
 //! when a mapped file is truncated or its disk fails, ends the process with an error message.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -10,14 +10,22 @@ use signal_hook::flag;
 #[cfg(unix)]
 use crate::limits;
 
-/// A flag that becomes true when the user or the system asks the check to stop.
-/// Actions of one signal run in the order of registration, so at the first signal the flag is still down.
+/// The flag of this process, once it listens.
+static ASKED: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+
+/// A flag that becomes true when the user or the system asks the check to stop; it is the same for all who listen.
+/// The actions of one signal run in the order of their registration, so the first signal still finds the flag down.
 pub fn listen() -> std::io::Result<Arc<AtomicBool>> {
+    let mut known = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(asked) = &*known {
+        return Ok(Arc::clone(asked));
+    }
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;
         flag::register(signal, Arc::clone(&asked))?;
     }
+    *known = Some(Arc::clone(&asked));
     Ok(asked)
 }
 

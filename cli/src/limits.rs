@@ -18,7 +18,7 @@ use kingsnake_solver::budget::{Budget, StopReason};
 
 use crate::args::BoundArgs;
 use crate::voice::complain;
-use crate::{interrupt, memory};
+use crate::{interrupt, memory, processor};
 
 /// Longest and shortest interval between two looks at the process.
 const SELDOM: Duration = Duration::from_millis(50);
@@ -93,7 +93,26 @@ fn for_telling(budget: &Budget, bounds: &BoundArgs, start: Instant) -> Budget {
 static CERTIFIED: AtomicU8 = AtomicU8::new(NO_STATUS);
 const NO_STATUS: u8 = u8::MAX;
 
-/// Notes that a verdict is certified: its exit status is final, whatever happens while it is printed.
+/// Whether this process checks one history after the other.
+static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// The next check of several in this process begins.
+pub fn begin_next() {
+    SERVES.store(true, Ordering::Relaxed);
+    CERTIFIED.store(NO_STATUS, Ordering::Relaxed);
+    memory::forget_peak();
+    processor::forget();
+}
+
+/// Drops what the last command was about, unless the process ends here: giving a million transactions back one by one would only take
+/// time.
+pub fn let_go<T>(last: T) {
+    if !SERVES.load(Ordering::Relaxed) {
+        std::mem::forget(last);
+    }
+}
+
+/// Notes that a verdict has been certified: its exit status stands, whatever happens to what is found or told about it.
 pub fn certify(status: u8) {
     CERTIFIED.store(status, Ordering::Relaxed);
 }

@@ -6,6 +6,7 @@ mod anomalies;
 mod answer;
 mod args;
 mod assumptions;
+mod calibration;
 mod collecting;
 mod commands;
 mod components;
@@ -67,6 +68,7 @@ fn main() {
     let start = Instant::now();
     hush_drivers();
     interrupt::catch_cut_files();
+    kingsnake_gpu::use_measured(calibration::kept);
     let (matches, typed) = args::parse().unwrap_or_else(|error| {
         failure::write_usage(&error);
         error.exit()
@@ -85,10 +87,12 @@ fn main() {
 
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.general.voice);
-    if typed.general.leash {
+    let serves = matches!(&typed.command, Command::Check(args) if args.many.serve);
+    if typed.general.leash && !serves {
         kingsnake_studies::stay_on_leash();
     }
     match typed.command {
+        Command::Check(args) if serves => many::serve(&args.check, voice),
         Command::Check(args) if args.help_techniques => {
             voice::say(&args::techniques().to_string())?;
             Ok(0)
@@ -147,7 +151,7 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         }),
         Command::Bench { what } => commands::bench::run(&what, voice, start),
         Command::Diff(args) => commands::diff::run(&args, voice),
-        Command::Devices => commands::devices::run(),
+        Command::Devices(args) => commands::devices::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
     }

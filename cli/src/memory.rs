@@ -12,7 +12,14 @@ pub fn peak() -> Option<u64> {
     machine::peak_of(std::process::id())
 }
 
-/// Memory available for new structures without swapping, in bytes; `None` if the system does not report it.
+/// Counts the largest resident size anew, where the system lets it.
+pub fn forget_peak() {
+    if cfg!(target_os = "linux") {
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+    }
+}
+
+/// What new structures may take without swapping, in bytes; `None` where the system does not tell.
 pub fn available() -> Option<u64> {
     machine::available()
 }

@@ -3,6 +3,7 @@
 mod level;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -19,7 +20,7 @@ use kingsnake_workloads::JepsenWorkload;
 
 use self::level::milliseconds;
 use self::level::{checked_level, checked_spec, promised};
-pub use self::level::{clocked, isolation_map, one_level, questioned_level, spec};
+pub use self::level::{clocked, isolation_map, one_level, questioned_level, searched_level, spec};
 use crate::args::{AssumeArgs, CheckArgs, Command, LimitArgs, Profile, Typed};
 use crate::assumptions;
 use crate::isolation::IsolationMap;
@@ -386,11 +387,15 @@ impl Plan {
     }
 }
 
-/// Starts the requested number of threads.
+/// Starts as many threads as were asked for; a process that checks several histories does so once.
 pub fn start_threads(limits: &LimitArgs) -> Result<()> {
+    static STARTED: AtomicU16 = AtomicU16::new(0);
     let Some(threads) = limits.threads else {
         return Ok(());
     };
+    if STARTED.swap(threads, Ordering::Relaxed) == threads {
+        return Ok(());
+    }
     rayon::ThreadPoolBuilder::new()
         .num_threads(usize::from(threads))
         .build_global()

@@ -1,41 +1,98 @@
-//! The processor time of the process, and of each phase of a check.
+//! How much processor time the process has used, and what each phase of a check has.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 
-/// Processor seconds of all threads so far; `None` if the system does not report them.
-#[cfg(unix)]
-#[allow(clippy::unnecessary_wraps)] // Elsewhere there is none.
-pub fn seconds() -> Option<f64> {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    Some(spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9)
+use crate::memory;
+
+/// What earlier checks of this process used, in nanoseconds.
+static EARLIER: AtomicU64 = AtomicU64::new(0);
+
+/// Counts anew.
+pub fn forget() {
+    EARLIER.store(nanoseconds().unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Processor seconds of all threads so far; `None` if the system does not report them.
-#[cfg(not(unix))]
+/// Seconds of all threads together so far; `None` where the system does not tell.
 pub fn seconds() -> Option<f64> {
+    let earlier = EARLIER.load(Ordering::Relaxed);
+    Some(nanoseconds()?.saturating_sub(earlier) as f64 * 1e-9)
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)] // Elsewhere there is none.
+fn nanoseconds() -> Option<u64> {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Some(spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64)
+}
+
+#[cfg(not(unix))]
+fn nanoseconds() -> Option<u64> {
     None
 }
 
-/// Records the processor time at the beginning of each phase.
-#[derive(Debug, Default)]
+/// What a phase used.
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseCost {
+    /// The phase.
+    pub name: &'static str,
+    /// Seconds of all threads, where the system tells them.
+    pub seconds: Option<f64>,
+    /// The largest resident size from the start of the process to the end of the phase, in bytes, where it was asked for.
+    pub peak: Option<u64>,
+}
+
+/// Processor time and memory, at the beginning of a phase or at the end of the last one.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    seconds: Option<f64>,
+    peak: Option<u64>,
+}
+
+/// Notes what was used at every beginning of a phase.
+#[derive(Debug)]
 pub struct Marks {
-    begun: Vec<(Phase, f64)>,
+    begun: Vec<(Phase, Mark)>,
+    /// Whether memory is noted too: asking for it takes as long as a phase of a small history.
+    with_memory: bool,
 }
 
 impl Marks {
-    /// A phase begins; the last one ends.
-    pub fn begin(&mut self, phase: Phase) {
-        self.begun.extend(seconds().map(|so_far| (phase, so_far)));
+    /// None yet.
+    pub fn new(with_memory: bool) -> Self {
+        let begun = Vec::new();
+        Marks { begun, with_memory }
     }
 
-    /// The time of each phase; phases with several parts are summed.
-    pub fn spent(&self) -> Vec<(&'static str, f64)> {
-        let ends = self.begun.iter().skip(1).map(|(_, end)| *end);
-        let mut all: Vec<(&'static str, f64)> = Vec::new();
-        for ((phase, begin), end) in self.begun.iter().zip(ends.chain(seconds())) {
-            match all.iter_mut().find(|(name, _)| *name == phase.name()) {
-                Some((_, sum)) => *sum += end - begin,
-                None => all.push((phase.name(), end - begin)),
+    /// A phase begins, and the last one ends.
+    pub fn begin(&mut self, phase: Phase) {
+        self.begun.push((phase, self.now()));
+    }
+
+    fn now(&self) -> Mark {
+        Mark {
+            seconds: seconds(),
+            peak: self.with_memory.then(memory::peak).flatten(),
+        }
+    }
+
+    /// What each phase has used; one that came in several parts is there once.
+    pub fn spent(&self) -> Vec<PhaseCost> {
+        let ends = self.begun.iter().skip(1).map(|it| it.1);
+        let mut all: Vec<PhaseCost> = Vec::new();
+        for ((phase, begin), end) in self.begun.iter().zip(ends.chain([self.now()])) {
+            let seconds = end.seconds.zip(begin.seconds).map(|(end, begin)| end - begin);
+            let known = all.iter_mut().find(|it| it.name == phase.name());
+            if let Some(known) = known {
+                known.seconds = known.seconds.zip(seconds).map(|(sum, more)| sum + more);
+                known.peak = end.peak;
+            } else {
+                all.push(PhaseCost {
+                    name: phase.name(),
+                    seconds,
+                    peak: end.peak,
+                });
             }
         }
         all

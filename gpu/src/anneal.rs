@@ -314,7 +314,7 @@ impl GpuCooler {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         weighed(cost::cooling_on_cpu(size, threads), || {
             let about = self.open()?;
-            let on_device = cost::cooling_on_device(size, Speed::of(about.kind));
+            let on_device = cost::cooling_on_device(size, Speed::of(about));
             Ok((about.name.clone(), on_device))
         })
     }

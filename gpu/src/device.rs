@@ -129,7 +129,7 @@ impl Device for Gpu {
         }
         weighed(cost::on_cpu(task, dag, threads), || {
             let about = self.prepare(task, budget)?;
-            let on_device = cost::on_device(task, dag, Speed::of(about.kind));
+            let on_device = cost::on_device(task, dag, Speed::of(about));
             Ok((about.name.clone(), on_device))
         })
     }

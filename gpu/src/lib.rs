@@ -9,6 +9,7 @@
 
 mod adapter;
 mod anneal;
+mod calibrate;
 mod closure;
 mod cost;
 mod cpu;
@@ -37,7 +38,9 @@ use std::str::FromStr;
 
 pub use adapter::{About, AdapterKind};
 pub use anneal::GpuCooler;
+pub use calibrate::{Calibration, CalibrationPoint, calibrate};
 pub use closure::Form;
+pub use cost::{MeasuredSpeed, Speed, use_measured};
 pub use device::Gpu;
 pub use error::GpuError;
 pub use meter::{Measured, Meter};

@@ -23,6 +23,7 @@ use crate::answer::ordered::Ordered;
 use crate::answer::recorded::OtherOrder;
 use crate::answer::telling::Telling;
 use crate::plan::Plan;
+use crate::processor::PhaseCost;
 use crate::voice::count;
 
 /// A finished check.
@@ -55,8 +56,8 @@ pub struct Answer {
     pub proof: Option<(PathBuf, Checked)>,
     /// Every phase with its duration, reading first.
     pub phases: Vec<(&'static str, Duration)>,
-    /// The same in processor seconds, if the system reports them.
-    pub processor: Vec<(&'static str, f64)>,
+    /// What else each took.
+    pub costs: Vec<PhaseCost>,
     /// From the start of the process to the answer.
     pub time: Duration,
 }

@@ -231,7 +231,7 @@ impl CheckArgs {
 #[derive(Clone, Debug, Args)]
 pub struct CheckManyArgs {
     /// The history: a file, a directory of logs, or `-` for stdin. Several, or a directory of histories, are each checked
-    /// in a process of its own, and the exit status is the worst.
+    /// apart from the others, and the exit status is the worst.
     #[arg(required = true, value_name = "HISTORY")]
     pub histories: Vec<PathBuf>,
     /// Print the technique options, which this help omits: none of them changes a verdict.
@@ -274,6 +274,9 @@ pub struct ManyArgs {
     /// Print one CI annotation per history that is not satisfied.
     #[arg(long, value_name = "SERVICE")]
     pub annotations: Option<AnnotationsArg>,
+    /// Check the histories that stdin names, one after the other, as the processes of a check of many do.
+    #[arg(long, hide = true)]
+    pub serve: bool,
     /// Where they are checked.
     #[command(flatten)]
     pub cells: CellArgs,

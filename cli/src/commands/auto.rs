@@ -95,7 +95,7 @@ pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
         if let Some(path) = &report {
             put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
         }
-        std::mem::forget(parsed); // The process ends here, so the memory is not freed.
+        limits::let_go(parsed);
         Ok(())
     })
 }

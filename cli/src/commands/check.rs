@@ -81,7 +81,6 @@ pub fn run(
                     Some(workload) => {
                         let mut args = args.clone();
                         args.read.workload = Some(workload);
-                        args.limits.threads = None; // They have been started.
                         run(&args, voice, start, words)
                     }
                     None => Err(error),
@@ -101,8 +100,7 @@ pub fn run(
         for hint in &answer.hints {
             voice.hint(hint);
         }
-        // The process ends here, so the memory of the history is not freed.
-        std::mem::forget(answer);
+        limits::let_go(answer);
         Ok(())
     })
 }
@@ -168,7 +166,7 @@ fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
         expected: Expected::default(),
         proof: None,
         phases: vec![(Phase::Parse.name(), start.elapsed())],
-        processor: Vec::new(),
+        costs: Vec::new(),
         time: start.elapsed(),
     }
 }
@@ -182,7 +180,7 @@ fn answer(
     start: Instant,
 ) -> Result<(Answer, Vec<String>)> {
     let (mut device, cooler) = (Gpu::new(plan.device.clone()), plan.cooler());
-    let mut marks = Marks::default();
+    let mut marks = Marks::new(args.files.json.is_some());
     marks.begin(Phase::Parse);
     progress.event(ProgressEvent::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
@@ -300,7 +298,7 @@ fn answer(
         expected: Expected::default(),
         proof,
         phases,
-        processor: marks.spent(),
+        costs: marks.spent(),
         time: start.elapsed(),
     };
     Ok((answer, warnings))

@@ -140,9 +140,9 @@ fn watch<'a>(
     let Some(level) = args.watch else {
         return Ok(None);
     };
-    if load.kind() != WorkloadKind::Registers {
+    if !matches!(load.kind(), WorkloadKind::Registers | WorkloadKind::Lists) {
         bail!(
-            "the workload {} has lists, ranges or conditions, which are not watched; use --check",
+            "the workload {} has ranges or conditions, which are not watched; use --check",
             args.workload
         );
     }

@@ -14,7 +14,7 @@ use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, LevelArgs, OnOff, VerifyArgs};
 use crate::assumptions::assumed;
 use crate::input::load;
-use crate::limits::{Stopped, is_stdio};
+use crate::limits::{self, Stopped, is_stdio};
 use crate::plan::{clocked, spec};
 use crate::voice::{Voice, count, printable, say};
 
@@ -81,7 +81,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         }
     };
     say(&format!("{words}\n")).context("cannot write to stdout")?;
-    std::mem::forget(parsed); // The process ends here, so the memory is not freed.
+    limits::let_go(parsed);
     Ok(status)
 }
 

@@ -47,6 +47,7 @@ pub struct PhaseView {
     name: &'static str,
     seconds: f64,
     cpu_seconds: Option<f64>,
+    peak_memory_bytes: Option<u64>,
 }
 
 /// See docs/json.md.
@@ -100,11 +101,14 @@ pub struct SolverView {
 
 pub(super) fn stats(answer: &Answer) -> StatsView {
     let stats = &answer.stats;
-    let used = |phase| answer.processor.iter().find(|(name, _)| *name == phase);
-    let phases = answer.phases.iter().map(|&(name, time)| PhaseView {
-        name,
-        seconds: time.as_secs_f64(),
-        cpu_seconds: used(name).map(|(_, seconds)| *seconds),
+    let phases = answer.phases.iter().map(|&(name, time)| {
+        let cost = answer.costs.iter().find(|it| it.name == name);
+        PhaseView {
+            name,
+            seconds: time.as_secs_f64(),
+            cpu_seconds: cost.and_then(|it| it.seconds),
+            peak_memory_bytes: cost.and_then(|it| it.peak),
+        }
     });
     StatsView {
         seconds: answer.time.as_secs_f64(),

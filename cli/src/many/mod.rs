@@ -1,5 +1,5 @@
-//! `kingsnake check` of several histories: each is a cell, checked in its own process, with a line, a row, and a test
-//! case if requested.
+//! `kingsnake check` of several histories: each is a cell with a line, a row, and a test case if that is asked for. Small ones are
+//! checked by a few processes, one after the other; the others, and those that were not decided there, in a process of their own.
 //!
 //! Exit status: 1 if a history is violated, else 2 if one could not be checked, else 3 if one is unknown, else 0.
 
@@ -7,10 +7,12 @@ mod annotations;
 mod junit;
 mod page;
 mod row;
+mod serve;
 mod services;
+mod workers;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -34,12 +36,17 @@ use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say, say_as_it_is};
 pub use row::ManyRow;
+pub use serve::serve;
+use workers::{Asked, Workers};
 
 /// Further files that are not histories are not named.
 const MOST_OTHERS: usize = 1_000;
 
-/// Options that cells do not get: their files are written once for all of them.
-const OURS: [&str; 16] = [
+/// Larger files, in bytes, have a process of their own.
+const MOST_SERVED: u64 = 1 << 20;
+
+/// Options that the cells are not told: what is written once for all of them.
+const OURS: [&str; 17] = [
     "histories",
     "out",
     "junit",
@@ -56,6 +63,7 @@ const OURS: [&str; 16] = [
     "slurm_arg",
     "restart",
     "leash",
+    "serve",
 ];
 /// Options of every command, which apply to this process.
 const GENERAL: [&str; 3] = ["quiet", "verbose", "color"];
@@ -198,6 +206,7 @@ struct Many {
     limits: Limits,
     /// Further arguments of each process, because several run at a time.
     share: Vec<String>,
+    workers: Workers,
 }
 
 impl Many {
@@ -225,6 +234,7 @@ impl Many {
                 memory: None,
             },
             share,
+            workers: Workers::default(),
         }
     }
 
@@ -265,7 +275,29 @@ impl Many {
         }
     }
 
-    /// Number of rows left by an earlier run.
+    /// The command line of a process that checks a history.
+    fn line(&self, history: &OsStr, report: Option<&Path>) -> Vec<OsString> {
+        let mut line: Vec<OsString> = vec!["check".into(), history.into()];
+        let words = self.words.iter().chain(&self.share);
+        line.extend(words.map(OsString::from));
+        line.extend(["--json", "--quiet"].map(OsString::from));
+        if let Some(path) = report {
+            let mut word = OsString::from("--report=");
+            word.push(path);
+            line.push(word);
+        }
+        line
+    }
+
+    /// Whether a history is so small that it does not pay to start a process for it.
+    fn is_served(&self, history: &Path) -> bool {
+        let meta = std::fs::metadata(history);
+        self.histories.len() > 1
+            && history.to_str().is_some()
+            && meta.is_ok_and(|it| it.is_file() && it.len() <= MOST_SERVED)
+    }
+
+    /// How many rows an earlier run left.
     fn n_rows_before(&self) -> usize {
         let rows = self.directory.iter().map(|it| it.join("rows.jsonl"));
         let texts = rows.filter_map(|path| std::fs::read_to_string(path).ok());
@@ -333,27 +365,33 @@ impl Batch for Many {
             return Ok(Some(row::lost(item, words)));
         }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut line: Vec<OsString> = vec!["check".into(), plain(&item.history)];
-        let words = self.words.iter().chain(&self.share);
-        line.extend(words.map(OsString::from));
-        line.extend(["--json", "--quiet"].map(OsString::from));
         let mut page = None;
         if let Some(directory) = self.directory.as_ref().filter(|_| self.has_pages) {
             let path = directory.join(Many::page_of(item));
             let parent = directory.join("cells");
             std::fs::create_dir_all(&parent)
                 .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
-            let mut word = OsString::from("--report=");
-            word.push(&path);
-            line.push(word);
             page = Some(path);
         }
-        let ended = run_process(&program, &line, self.limits, stop);
-        let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
-        if matches!(ended.ending, ChildEnding::Stopped) {
-            return Ok(None);
-        }
-        let mut row = row::of(item, &ended);
+        let asked = Asked {
+            history: &item.history,
+            report: page.as_deref(),
+        };
+        let answered = self.is_served(&item.history).then(|| {
+            let line = self.line("-".as_ref(), None);
+            self.workers.ask(&program, &line, asked, stop)
+        });
+        let mut row = if let Some(answer) = answered.flatten() {
+            row::answered(item, &answer)
+        } else {
+            let line = self.line(&plain(&item.history), page.as_deref());
+            let ended = run_process(&program, &line, self.limits, stop);
+            let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
+            if matches!(ended.ending, ChildEnding::Stopped) {
+                return Ok(None);
+            }
+            row::of(item, &ended)
+        };
         if let Some(path) = page {
             if row["verdict"] == "violated" {
                 row["page"] = Many::page_of(item).display().to_string().into();

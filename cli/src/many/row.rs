@@ -6,6 +6,7 @@ use kingsnake_datasets::locate;
 use kingsnake_studies::{ChildEnding, EndedChild, Item};
 use serde_json::{Value, json};
 
+use super::workers::Answered;
 use crate::failure;
 use crate::input;
 use crate::voice::{grouped, lasting, printable, short};
@@ -36,7 +37,16 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
     row
 }
 
-/// The row of a history whose process did not return.
+/// The row of a verdict that a process gave to one of several histories.
+pub fn answered(item: &Item, answer: &Answered) -> Value {
+    let document = answer.document.clone();
+    let wall = answer.wall.as_secs_f64();
+    let mut row = row(item, answer.status, document, wall);
+    row["attempt"] = 0.into();
+    row
+}
+
+/// The row of a history whose process never came back.
 pub fn lost(item: &Item, reason: &str) -> Value {
     row(item, 2, failure::document(reason), 0.0)
 }

@@ -84,7 +84,17 @@ pub fn questioned_level(args: &LevelArgs) -> Result<Level> {
     }
 }
 
-/// The meaning of recorded isolation levels at a level.
+/// The level, where an order is searched or sorted in one graph.
+pub fn searched_level(args: &LevelArgs) -> Result<Level> {
+    match one_level(args)? {
+        level @ (Level::Pl(_) | Level::Linearizable) => bail!(
+            "--level {level} has no graph of constraints; the levels from rc to strict-ser have one"
+        ),
+        level => Ok(level),
+    }
+}
+
+/// What recorded isolation levels stand for at a level.
 pub fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationMap>> {
     match (level, &args.isolation_map) {
         (Level::AsRecorded, map) => Ok(Some(map.clone().unwrap_or_default())),

@@ -123,6 +123,12 @@ impl Engine {
             }
             Judge::Stamps { watcher, violation } => {
                 for txn in txns {
+                    if !txn.lists.is_empty() || !txn.appends.is_empty() {
+                        bail!(
+                            "transaction {}: lists are not watched along timestamps",
+                            txn.id
+                        );
+                    }
                     match (txn.status, txn.start_ts, txn.commit_ts) {
                         (Status::Committed, Some(start), Some(commit)) if start <= commit => {
                             let stamped = Stamped {
@@ -177,7 +183,12 @@ impl Engine {
             .collect()
     }
 
-    /// The order of the dropped transactions.
+    /// Whether the violation is a read of what nothing wrote.
+    pub fn is_unexplained(&self) -> bool {
+        matches!(&self.judge, Judge::Graph { watcher, .. } if !watcher.refused().is_empty())
+    }
+
+    /// The order of what was dropped.
     pub fn take_order(&mut self) -> Vec<WatchedPoint> {
         match &mut self.judge {
             Judge::Graph { watcher, .. } => watcher.take_order(),
@@ -201,7 +212,15 @@ impl Engine {
         }
     }
 
-    /// Discards everything; from here on it only finds violations.
+    /// The watcher that has stubs, where there is one.
+    pub fn watcher(&mut self) -> Option<&mut Watcher> {
+        match &mut self.judge {
+            Judge::Graph { watcher, .. } => Some(watcher),
+            Judge::Stamps { .. } => None,
+        }
+    }
+
+    /// Forgets everything; from here on only violations count.
     pub fn forget(&mut self) {
         self.broken = None;
         match &mut self.judge {
@@ -262,5 +281,7 @@ fn arrival(txn: LoggedTxn) -> Arrival {
         is_unknown: txn.status == Status::Unknown,
         reads: txn.reads,
         writes: txn.writes,
+        lists: txn.lists,
+        appends: txn.appends,
     }
 }

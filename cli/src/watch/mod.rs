@@ -1,6 +1,5 @@
-//! `kingsnake watch`: `input` finds lines, `reduce` turns them into transactions, `feed` tracks sessions and
-//! announcements, `engine` judges batches, `within` is a watch inside a collection, `confirm` confirms a violation with
-//! the ordinary check, `status` and `page` show the progress, `state` is the snapshot.
+//! `kingsnake watch`: `input` finds lines, `reduce` makes transactions of them, `feed` keeps sessions and promises, `engine` judges
+//! batches, `within` is a watch inside a collection, `confirm` has a violation checked and told, `status` and `page` show how it goes, `state` is the snapshot, `stubs` the file of keys that are not used.
 
 mod confirm;
 mod engine;
@@ -11,4 +10,5 @@ mod reduce;
 pub mod run;
 mod state;
 pub mod status;
+mod stubs;
 pub mod within;

@@ -1,6 +1,8 @@
-//! The loop: lines, batches, figures, and the end. `violation` handles a violation, `certificate` the rolling order.
+//! The loop: lines, batches, figures, and the end. `violation` is what happens at a violation, `limit` at the limit of memory,
+//! `certificate` the rolling order.
 
 mod certificate;
+mod limit;
 mod violation;
 
 use std::fs::File;
@@ -20,7 +22,8 @@ use super::input::{LogInput, Piece, Polled};
 use super::page::{self, PageSubject};
 use super::state::WatchSnapshot;
 use super::status::{Occasion, SharedFigures, StatusTeller, WatchFigures, words};
-use crate::args::{WatchArgs, WatchLevelArg};
+use super::stubs::StubFile;
+use crate::args::{BatchSize, WatchArgs, WatchLevelArg};
 use crate::limits::is_stdio;
 use crate::voice::{Voice, say};
 
@@ -40,13 +43,16 @@ pub struct Watch<'a> {
     engine: Option<Engine>,
     teller: StatusTeller,
     keep: Option<BufWriter<File>>,
+    stubs: Option<StubFile>,
     certificate: Option<BufWriter<File>>,
     n_certificate: u64,
     n_batches: u64,
     last_batch: Instant,
     last_state: Instant,
     n_violations: u64,
-    /// Raised at a violation, before it is confirmed.
+    /// Since when a read of what nothing wrote waits for a session that was not announced.
+    unexplained: Option<Instant>,
+    /// Raised at a violation, before it is checked again.
     found: Option<&'a AtomicBool>,
 }
 
@@ -132,6 +138,11 @@ impl<'a> Watch<'a> {
             Some(path) => Some(open_certificate(path, n_certificate, args)?),
             None => None,
         };
+        let stubs = args.stubs.as_ref().map(|path| {
+            ensure!(!has_stamps, "--stubs does not work with timestamps");
+            let shown = || format!("cannot write {}", path.display());
+            StubFile::create(path).with_context(shown)
+        });
         let mut watch = Watch {
             args,
             voice,
@@ -140,12 +151,14 @@ impl<'a> Watch<'a> {
             engine,
             teller,
             keep: None,
+            stubs: stubs.transpose()?,
             certificate,
             n_certificate,
             n_batches: 0,
             last_batch: Instant::now(),
             last_state: Instant::now(),
             n_violations: 0,
+            unexplained: None,
             found,
         };
         if let Some(out) = &mut watch.certificate
@@ -283,7 +296,10 @@ impl<'a> Watch<'a> {
 
     fn batch_size(&self) -> usize {
         let kept = self.engine.as_ref().map_or(0, |it| it.n_kept);
-        self.args.batch.unwrap_or_else(|| kept.max(LEAST_BATCH))
+        match self.args.batch {
+            BatchSize::Txns(n_txns) => n_txns,
+            BatchSize::Auto => kept.max(LEAST_BATCH),
+        }
     }
 
     fn engine(&mut self) -> Result<&mut Engine> {
@@ -309,8 +325,9 @@ impl<'a> Watch<'a> {
         if all.is_empty() && !is_done && self.engine.is_none() {
             return Ok(true);
         }
+        self.engine()?.initial(&mut initial);
+        self.recall_stubs()?;
         let engine = self.engine()?;
-        engine.initial(&mut initial);
         let found = engine.batch(all, &horizon, &Budget::unlimited())?;
         self.append_order()?;
         let kept = || {
@@ -321,7 +338,11 @@ impl<'a> Watch<'a> {
         };
         self.feed.names.txns.retain(kept);
         if let Some(violation) = found {
-            return self.violated(violation);
+            return if self.awaits_writer() {
+                Ok(true)
+            } else {
+                self.violated(violation)
+            };
         }
         self.hold_limit()?;
         Ok(true)
@@ -330,6 +351,7 @@ impl<'a> Watch<'a> {
     fn tell(&mut self, occasion: Occasion, verdict: &'static str) -> Result<()> {
         let (feed, engine, n_violations) = (&self.feed, &self.engine, self.n_violations);
         let has_stamps = self.args.level == WatchLevelArg::Timestamps;
+        let n_spilled = self.stubs.as_ref().map_or(0, StubFile::len);
         self.teller.tell(occasion, || {
             let watermark = feed.sessions.watermark();
             let lag = feed.latest.saturating_sub(watermark).max(0) as f64 / 1e9;
@@ -340,7 +362,7 @@ impl<'a> Watch<'a> {
                 lag_seconds: if is_known { lag } else { 0.0 },
                 retained: engine.as_ref().map_or(0, |it| it.n_kept),
                 open: engine.as_ref().map_or(0, |it| it.n_open),
-                keys: feed.names.keys.len(),
+                keys: n_spilled + feed.names.keys.len(),
                 final_up_to: (watermark != i64::MIN && watermark != i64::MAX).then_some(watermark),
                 verdict: match verdict {
                     "so_far" if n_violations > 0 => "violated",

@@ -15,7 +15,7 @@ use super::engine::watch_level;
 use super::input::{LogInput, Piece, WAITING};
 use super::run::{WatchWithin, run};
 use super::status::{SharedFigures, words};
-use crate::args::{WatchArgs, WatchLevelArg};
+use crate::args::{BatchSize, WatchArgs, WatchLevelArg};
 use crate::collecting::REPORT;
 use crate::voice::Voice;
 
@@ -64,10 +64,11 @@ impl<'a> CollectWatch<'a> {
             finished: false,
             sessions: None,
             fence: needs_fences(level).then(|| fence.to_string()),
-            batch: None,
+            batch: BatchSize::Auto,
             drift: 0,
             unknown_limit,
             memory_limit: None,
+            stubs: None,
             on_violation: "stop".to_owned(),
             json: false,
             keep: Some(directory.join(WATCHED)),

@@ -248,7 +248,10 @@ impl Load {
     /// A fence: it reads and writes its key. Where a session may only read, that is its part of it.
     pub(crate) fn fence(&self, runs: SessionShare) -> TxnPlan {
         let key = self.fence_key();
-        let steps = [TxnStep::Read(key), TxnStep::Write(key, 0)];
+        let steps = match self.kind {
+            WorkloadKind::Lists => [TxnStep::ReadList(key), TxnStep::Append(key)],
+            _ => [TxnStep::Read(key), TxnStep::Write(key, 0)],
+        };
         let n_steps = if runs == SessionShare::Readers { 1 } else { 2 };
         TxnPlan::Known(steps[..n_steps].to_vec())
     }

@@ -3,6 +3,7 @@
 //! The hot path allocates nothing; fields may come in any order, though operations after id and session are read once.
 
 mod blocks;
+mod objects;
 mod ops;
 
 use kingsnake_history::model::{
@@ -14,6 +15,7 @@ use super::kingsnake_rows::{RowBuffers, next_is_comma, read_installed};
 use crate::cursor::{Cursor, Input, Polled};
 use crate::error::{InputProblem, ReadError};
 use blocks::{Block, Content, ListOp};
+use objects::Savepoints;
 use ops::feed_ops;
 
 const VERSION: i64 = 1;
@@ -210,6 +212,7 @@ struct Buffers {
     list: Vec<Token>,
     rows: RowBuffers,
     predicates: Predicates,
+    savepoints: Savepoints,
 }
 
 /// What the fields of a line said so far.

@@ -37,10 +37,11 @@ pub enum AssumeError {
     },
 }
 
-/// What a transaction found or left of a key.
+/// What a transaction found or left of a key. The version of a list is its last element.
 #[derive(Clone, Copy)]
 struct Touch {
-    value: ValueId,
+    /// `None` is the initial state.
+    value: Option<ValueId>,
     op: usize,
     is_write: bool,
 }
@@ -110,17 +111,21 @@ fn writers(history: &History) -> Result<Writers, AssumeError> {
         of: FxHashMap::default(),
         read: FxHashSet::default(),
     };
-    let lists: FxHashSet<KeyId> = list_keys(history);
     let mut own: FxHashMap<KeyId, ValueId> = FxHashMap::default();
     for txn in history.txns() {
         own.clear();
         for &op in history.ops(txn) {
             match op {
-                Op::Write { key, value } if !lists.contains(&key) => {
+                Op::Write { key, value } | Op::Append { key, value } => {
                     own.insert(key, value);
                 }
                 Op::Read { value, .. } if history.status(txn) == Status::Committed => {
                     writers.read.insert(value);
+                }
+                // What stands before an element that was read was read with it.
+                Op::ReadList { list, .. } if history.status(txn) == Status::Committed => {
+                    let items = history.list(list).iter().rev();
+                    let _ = items.take_while(|&&item| writers.read.insert(item)).count();
                 }
                 _ => {}
             }
@@ -156,7 +161,7 @@ fn list_keys(history: &History) -> FxHashSet<KeyId> {
 /// Whether it is certain that a transaction took effect.
 fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
     let is_seen = |op: &Op| match op {
-        Op::Write { value, .. } => writers.read.contains(value),
+        Op::Write { value, .. } | Op::Append { value, .. } => writers.read.contains(value),
         _ => false,
     };
     match history.status(txn) {
@@ -172,13 +177,16 @@ fn touches(history: &History, txn: TxnId, writers: &Writers) -> Vec<(KeyId, Vec<
     let mut wrote: FxHashSet<KeyId> = FxHashSet::default();
     for (op, &it) in history.ops(txn).iter().enumerate() {
         let (key, value, is_write) = match it {
-            Op::Read { key, value } => (key, value, false),
-            Op::Write { key, value } => (key, value, true),
-            _ => continue,
+            Op::Read { key, value } => (key, Some(value), false),
+            Op::ReadList { key, list } => (key, history.list(list).last().copied(), false),
+            Op::Write { key, value } | Op::Append { key, value } => (key, Some(value), true),
+            Op::Range { .. } => continue,
         };
-        let is_version = match writers.of.get(&value) {
+        let writer = value.and_then(|value| writers.of.get(&value));
+        let value = value.filter(|&it| writer.is_some() || !history.is_initial(it));
+        let is_version = match writer {
             Some(&writer) => !is_write || writer == txn,
-            None => !is_write && history.is_initial(value),
+            None => !is_write && value.is_none(),
         };
         let is_own = if is_write {
             wrote.insert(key);
@@ -275,17 +283,19 @@ impl Pairs<'_> {
             earlier: one.0,
             later: two.0,
         };
-        if older == newer || self.history.is_initial(older) {
+        let (Some(older), true) = (older, older != newer) else {
             return;
-        }
-        if self.history.is_initial(newer) {
+        };
+        let Some(newer) = newer else {
             self.stale.push(Stale {
                 key: self.key,
                 shown,
                 had: one.1.op,
                 found: two.1.op,
             });
-        } else if self.known.insert((older, newer)) {
+            return;
+        };
+        if self.known.insert((older, newer)) {
             self.edges.push((older, newer, shown));
         }
     }

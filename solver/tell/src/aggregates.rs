@@ -22,6 +22,11 @@ impl Words<'_> {
             return format!("{} asked for rows", self.labels.txn(txn));
         };
         let query = &history.queries()[predicate.query as usize];
+        if let Some((kind, name)) = history.tables()[query.table as usize].object {
+            let (kind, show) = (kind.name(), |token| history.symbols().spell(token));
+            let who = self.labels.txn(txn);
+            return format!("{who} read {} from {kind} {}", show(result), show(name));
+        }
         let what = match column {
             None => format!("the {}", function.name()),
             Some(column) => {

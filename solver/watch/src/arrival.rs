@@ -8,7 +8,10 @@ pub type KeyNumber = u32;
 /// A value of a key. Equal values have equal names; the caller makes them.
 pub type ValueName = u128;
 
-/// A transaction that committed, or whose outcome is unknown. Aborted ones never arrive.
+/// What a read of an empty list returns. No caller names a value so.
+pub const EMPTY_LIST: ValueName = ValueName::MAX - 2;
+
+/// A transaction that committed, or whose end is unknown. Aborted ones never arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrival {
     /// The caller's name for it.
@@ -25,6 +28,23 @@ pub struct Arrival {
     pub reads: Vec<(KeyNumber, ValueName)>,
     /// For each key that it wrote, the last value.
     pub writes: Vec<(KeyNumber, ValueName)>,
+    /// For each list that it read before it appended to it, all elements. `reads` has the last one, or [`EMPTY_LIST`].
+    pub lists: Vec<(KeyNumber, Vec<ValueName>)>,
+    /// For each list that it appended to, the elements in order. `writes` has the last one.
+    pub appends: Vec<(KeyNumber, Vec<ValueName>)>,
+}
+
+impl Arrival {
+    /// What it appended to a list.
+    pub(crate) fn appended(&self, key: KeyNumber) -> &[ValueName] {
+        let appended = self.appends.iter().find(|it| it.0 == key);
+        appended.map_or(&[], |it| it.1.as_slice())
+    }
+
+    pub(crate) fn forget_read(&mut self, key: KeyNumber) {
+        self.reads.retain(|it| it.0 != key);
+        self.lists.retain(|it| it.0 != key);
+    }
 }
 
 /// The levels that can be watched without timestamps of the database.

@@ -37,6 +37,26 @@ pub trait WatchRules {
         true
     }
 
+    /// Whether writers of a list stay until their order is known, though neither can be read as the last one any more.
+    fn keeps_list_pairs(&self) -> bool {
+        true
+    }
+
+    /// Whether writers of a list are dropped only in their order.
+    fn drops_lists_in_order(&self) -> bool {
+        true
+    }
+
+    /// Whether an end is known that only the middle of a list shows.
+    fn counts_whole_lists(&self) -> bool {
+        true
+    }
+
+    /// Whether a list must begin with what was dropped of it.
+    fn checks_settled_lists(&self) -> bool {
+        true
+    }
+
     /// Whether an unordered pair of which neither version was read ties nothing together.
     fn skips_unread(&self, has_snapshots: bool, is_one_dead: bool) -> bool {
         !has_snapshots && is_one_dead

@@ -222,6 +222,11 @@ impl Sessions {
         );
     }
 
+    /// Whether nothing says which sessions there are, so that one may appear which should have been waited for.
+    pub fn is_unannounced(&self) -> bool {
+        self.has_time && self.announced.is_none() && !self.is_ended
+    }
+
     /// Nothing arrives any more.
     pub fn end(&mut self) {
         self.is_ended = true;

@@ -355,6 +355,7 @@ impl<'a> Reader<'_, '_, 'a> {
             b"r" => Action::Read,
             b"w" => Action::Write,
             b"append" => Action::Append,
+            b"add" => Action::Add,
             _ => return None,
         };
         self.blanks();
@@ -370,6 +371,7 @@ impl<'a> Reader<'_, '_, 'a> {
         } else {
             Content::One(self.plain()?)
         };
+        self.part.has_objects |= action == Action::Add;
         self.blanks();
         self.cursor.pass(b']').then_some(MicroOp {
             action,

@@ -105,4 +105,34 @@ pub enum BuildError {
         /// The value.
         value: String,
     },
+    /// One name stands for objects of two kinds.
+    #[error("key {key} is a {one} in one place and a {other} in another")]
+    OtherUse {
+        /// The name.
+        key: String,
+        /// What it is.
+        one: &'static str,
+        /// What it is too.
+        other: &'static str,
+    },
+    /// A range query would read a row of a set or a counter.
+    #[error(
+        "the range query of {span} spans {key}, which is part of a set or a counter; give the range bounds that leave it out"
+    )]
+    RangeOfObject {
+        /// The range.
+        span: String,
+        /// The row.
+        key: String,
+    },
+    /// What was rolled back to a savepoint cannot be told apart.
+    #[error(
+        "transaction {txn} wrote key {key} after a savepoint and then asked for rows by a range or a condition, before it rolled back; record such a query as reads of its keys"
+    )]
+    QueryRolledBack {
+        /// The transaction.
+        txn: String,
+        /// The key.
+        key: String,
+    },
 }

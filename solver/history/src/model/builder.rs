@@ -51,6 +51,8 @@ pub struct HistoryBuilder {
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
     pub(super) lists: FxHashMap<KeyId, LongestList>,
+    /// What the transaction begun last wrote and rolled back.
+    pub(super) rolled_back: Vec<Op>,
 }
 
 #[derive(Debug, Default)]
@@ -163,6 +165,7 @@ impl HistoryBuilder {
         name: Token,
         status: Status,
     ) -> Result<(), BuildError> {
+        self.roll_back_pending()?;
         let index = self.history.txns.len() as u32;
         let earlier = self.txn_ids.id(GLOBAL, name, index);
         if earlier != index {
@@ -262,6 +265,8 @@ impl HistoryBuilder {
 
     /// The finished history, its transactions numbered session by session.
     pub fn finish(mut self) -> Result<History, BuildError> {
+        self.roll_back_pending()?;
+        self.check_objects()?;
         self.settle_untouched_keys();
         self.intern_initial_rows();
         drop(std::mem::take(&mut self.value_ids)); // The largest table; the next steps need the memory.
@@ -283,8 +288,10 @@ impl HistoryBuilder {
             return;
         }
         if let Some(value) = self.history.initial_rows.all {
-            for key in 0..self.history.key_names.len() as u32 {
-                self.value(KeyId(key), value);
+            for key in (0..self.history.key_names.len() as u32).map(KeyId) {
+                if !self.history.initial_rows.none.contains(&key) {
+                    self.value(key, value);
+                }
             }
         }
     }
@@ -327,7 +334,7 @@ impl HistoryBuilder {
         self.history.ranges = kept;
     }
 
-    fn last(&mut self) -> &mut TxnRow {
+    pub(super) fn last(&mut self) -> &mut TxnRow {
         self.history
             .txns
             .last_mut()
@@ -427,8 +434,9 @@ impl Parts {
             return;
         }
         for (value, name) in self.value_names.iter().enumerate() {
-            let is_there =
-                rows.all.is_some() && has_ranges || rows.some.contains(&self.value_key[value]);
+            let key = self.value_key[value];
+            let has_all = rows.all.is_some() && has_ranges && !rows.none.contains(&key);
+            let is_there = has_all || rows.some.contains(&key);
             if *name == Token::Nil && is_there {
                 self.value_initial[value] = false;
             }

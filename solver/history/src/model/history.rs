@@ -119,6 +119,8 @@ pub(super) struct InitialRows {
     /// A value that every key has.
     pub(super) all: Option<Token>,
     pub(super) some: FxHashSet<KeyId>,
+    /// Rows of sets and counters, which have none whatever other keys have.
+    pub(super) none: FxHashSet<KeyId>,
 }
 
 /// A transaction's row.
@@ -342,7 +344,8 @@ impl History {
     /// Whether a key has a row before any transaction: some value other than nothing is initial.
     #[inline]
     pub fn is_there_initially(&self, key: KeyId) -> bool {
-        self.initial_rows.all.is_some() || self.initial_rows.some.contains(&key)
+        let rows = &self.initial_rows;
+        rows.some.contains(&key) || rows.all.is_some() && !rows.none.contains(&key)
     }
 
     /// A value that every key has before any transaction, unless it is nothing.

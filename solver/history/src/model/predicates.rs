@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::ids::{TxnId, ValueId};
 use super::names::{Symbols, Token};
+use super::objects::{ObjectKind, Objects};
 
 /// A table and its columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Table {
     pub name: Token,
     /// The names of its columns, besides the built-in ones.
     pub columns: Vec<Token>,
+    /// The set or counter that it stands for, and its name, where no file declared it.
+    pub object: Option<(ObjectKind, Token)>,
 }
 
 /// A column of a table.
@@ -415,10 +418,11 @@ impl Stamps {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowTables {
     pub(super) tables: Vec<Table>,
-    /// The positions of tables and their columns, by name.
+    /// Where declared tables and their columns stand, by their names.
     pub(super) table_ids: FxHashMap<Token, u32>,
     pub(super) column_ids: FxHashMap<(u32, Token), u32>,
-    /// The start of the cells of a version's row; `u32::MAX` if it has none. Shorter than the values if the rest have none.
+    pub(super) objects: Objects,
+    /// Where the cells of a version's row begin; `u32::MAX` where it has none. Shorter than the values where the rest have none.
     pub(super) row_start: Vec<u32>,
     pub(super) cells: Vec<Token>,
     pub(super) queries: Vec<Query>,
@@ -432,11 +436,17 @@ pub(super) struct RowTables {
 pub(super) const NO_ROW: u32 = u32::MAX;
 
 impl RowTables {
-    /// The table of a key: the only one, or the one whose name stands before the first `/` of the key.
+    /// The table of a key: that of its set or counter, the only declared one, or the one whose name stands before the first `/`
+    /// of the key.
     pub(super) fn table_of(&self, symbols: &Symbols, key: Token) -> Option<u32> {
-        match (&self.tables[..], key) {
-            ([], _) | (_, Token::Nil) => None,
-            ([_], _) => Some(0),
+        if self.objects.len() > 0
+            && let Some(row) = self.objects.rows.get(&key)
+        {
+            return Some(row.table);
+        }
+        match (self.table_ids.len(), key) {
+            (0, _) | (_, Token::Nil) => None,
+            (1, _) => self.table_ids.values().next().copied(),
             (_, Token::Text(symbol)) => {
                 let (name, _) = symbols.text(symbol).split_once('/')?;
                 self.find_table(symbols, name)

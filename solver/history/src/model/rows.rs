@@ -16,7 +16,8 @@ impl History {
         &self.rows.tables
     }
 
-    /// The table of a key: the only one, or the one whose name stands before the first `/` of the key.
+    /// The table of a key: that of its set or counter, the only declared one, or the one whose name stands before the first `/`
+    /// of the key.
     pub fn table_of(&self, key: KeyId) -> Option<u32> {
         self.rows.table_of(&self.symbols, self.key_token(key))
     }
@@ -145,7 +146,11 @@ impl HistoryBuilder {
             }
         }
         rows.table_ids.insert(name, table);
-        rows.tables.push(Table { name, columns });
+        rows.tables.push(Table {
+            name,
+            columns,
+            object: None,
+        });
         Ok(())
     }
 
@@ -183,10 +188,9 @@ impl HistoryBuilder {
         all.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether some table declares columns.
+    /// Whether some table of the file declares columns.
     pub fn has_columns(&self) -> bool {
-        let mut tables = self.history.rows.tables.iter();
-        tables.any(|table| !table.columns.is_empty())
+        !self.history.rows.column_ids.is_empty()
     }
 
     /// The table of a key, if it has one.

@@ -21,6 +21,7 @@ pub use places::{Places, reads_at};
 pub use real_time::{earliest, latest};
 pub use sights::{Implied, Listed, SightRead, WrittenKeys, each_sight};
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
@@ -95,6 +96,15 @@ impl Polygraph {
     /// The known edges.
     pub fn edges(&self) -> &[Edge] {
         &self.problem.edges
+    }
+
+    /// How many known edges there are for each kind of reason, by its name.
+    pub fn edge_kinds(&self) -> BTreeMap<&'static str, usize> {
+        let mut kinds = BTreeMap::new();
+        for edge in self.edges() {
+            *kinds.entry(reasons::name(edge.reason)).or_default() += 1;
+        }
+        kinds
     }
 
     /// The runs of versions of the keys that are not settled.

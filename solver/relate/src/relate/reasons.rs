@@ -66,6 +66,22 @@ pub fn sight(reason: Reason) -> Option<u32> {
     }
 }
 
+/// What statistics call an edge of this reason.
+pub fn name(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Ww { .. } => "ww",
+        Reason::Rw { .. } => "rw",
+        BEGIN => "begin to commit",
+        SESSION => "so",
+        REAL_TIME => "rt",
+        GAP => "rw of absent keys",
+        Reason::Stated { kind: WR, .. } => "wr",
+        Reason::Stated { kind: VIS, .. } => "vis",
+        Reason::Stated { kind: GIVEN, .. } => "given",
+        Reason::Stated { .. } => "helper",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

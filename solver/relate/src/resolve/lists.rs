@@ -156,7 +156,7 @@ pub(super) fn read_list<'h>(
     list: ListId,
 ) -> Result<Option<&'h [ValueId]>, ResolveError> {
     let (history, items) = (walk.history, walk.history.list(list));
-    let before = if walk.state[key.index()].own.is_none() {
+    let before = if walk.state[key.index()].own().is_none() {
         Some(items)
     } else {
         let own = own_appends(history, txn, key, at);

@@ -81,7 +81,7 @@ impl Walk<'_> {
         absence: Absence,
     ) -> Result<(), ResolveError> {
         let history = self.history;
-        if let Some(own) = self.state[key.index()].own {
+        if let Some(own) = self.state[key.index()].own() {
             let is_hidden = !(absence.shows_deleted && history.is_tombstone(own));
             if !(history.is_absence(own) && is_hidden) {
                 let other = position_of_write(history, txn, own).map(|op| (txn, op));

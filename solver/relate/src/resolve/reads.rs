@@ -15,7 +15,7 @@ use super::numbering::{Numbering, Read, session_ranges};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
 use super::unreturned::{LookedAt, UnreturnedQuery};
-use super::versions::{Node, VersionId};
+use super::versions::{NO_NODE, Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::level::Model;
@@ -137,15 +137,34 @@ pub(super) fn resolve(
     })
 }
 
-/// The state of a key in the current transaction.
+/// What a transaction has done to a key so far, in 16 bytes: keys come in no order.
 #[derive(Clone, Copy)]
 pub(super) struct KeyState {
     /// The transaction that this state belongs to.
     txn: u32,
-    /// Its last own write so far.
-    pub(super) own: Option<ValueId>,
+    /// Its last own write so far, or [`KeyState::NO_WRITE`].
+    own: ValueId,
     /// Its first external read.
     pub(super) read: FirstRead,
+}
+
+impl KeyState {
+    const NO_WRITE: ValueId = ValueId(u32::MAX);
+
+    /// Of a transaction that has not touched the key.
+    fn of(txn: u32) -> Self {
+        KeyState {
+            txn,
+            own: KeyState::NO_WRITE,
+            read: FirstRead::None,
+        }
+    }
+
+    /// Its last own write so far.
+    #[inline]
+    pub(super) fn own(&self) -> Option<ValueId> {
+        (self.own != KeyState::NO_WRITE).then_some(self.own)
+    }
 }
 
 /// A transaction's first external read of a key.
@@ -221,11 +240,6 @@ impl<'h> Walk<'h> {
         } else {
             0
         };
-        let fresh = KeyState {
-            txn: u32::MAX,
-            own: None,
-            read: FirstRead::None,
-        };
         Walk {
             history,
             writers,
@@ -250,7 +264,7 @@ impl<'h> Walk<'h> {
             findings: Vec::new(),
             n_findings: FxHashMap::default(),
             lists: ListReads::new(history.n_keys()),
-            state: vec![fresh; history.n_keys()],
+            state: vec![KeyState::of(u32::MAX); history.n_keys()],
             reads: Vec::new(),
             uncertain: Vec::new(),
             first_candidates: FxHashMap::default(),
@@ -293,14 +307,14 @@ impl<'h> Walk<'h> {
             self.touch(txn, key, is_list)?;
             match op {
                 Op::Write { key, value } | Op::Append { key, value } => {
-                    self.state[key.index()].own = Some(value);
+                    self.state[key.index()].own = value;
                 }
                 Op::Read { key, value } => self.read(node, txn, at, key, value)?,
                 Op::ReadList { key, list } => {
                     if let Some(began_from) = read_list(self, txn, at, key, list)? {
                         let version = match began_from.last() {
                             None => self.numbering.initial(key),
-                            Some(last) => VersionId(self.numbering.version_of[last.index()]),
+                            Some(last) => VersionId(self.numbering.written[last.index()].version),
                         };
                         self.take_read(node, txn, at, key, version);
                     }
@@ -338,11 +352,7 @@ impl<'h> Walk<'h> {
         self.lists.check_kind(self.history, txn, key, is_list)?;
         let state = &mut self.state[key.index()];
         if state.txn != txn.0 {
-            *state = KeyState {
-                txn: txn.0,
-                own: None,
-                read: FirstRead::None,
-            };
+            *state = KeyState::of(txn.0);
             if self.has_ranges() {
                 self.take_out_of_gap(key);
             }
@@ -382,7 +392,7 @@ impl<'h> Walk<'h> {
         key: KeyId,
         value: ValueId,
     ) -> Result<(), ResolveError> {
-        match self.state[key.index()].own {
+        match self.state[key.index()].own() {
             Some(own) if own == value => Ok(()),
             Some(own) if is_nothing(self.history, value) && self.history.is_absence(own) => Ok(()),
             Some(own) => {
@@ -430,12 +440,12 @@ impl<'h> Walk<'h> {
         value: ValueId,
     ) -> Result<(), ResolveError> {
         // Nearly all reads: one transaction wrote the value, and no other.
-        if self.writers.is_only_candidate(value) && !self.history.is_initial(value) {
-            if self.writers.writer(value) == txn {
+        let written = self.numbering.written[value.index()];
+        if written.writer != NO_NODE {
+            if written.writer == node {
                 self.own_later(txn, at, key, value);
             } else {
-                let version = VersionId(self.numbering.version_of[value.index()]);
-                self.take_read(node, txn, at, key, version);
+                self.take_read(node, txn, at, key, VersionId(written.version));
             }
             return Ok(());
         }
