@@ -82,7 +82,10 @@ impl Marks {
         let ends = self.begun.iter().skip(1).map(|it| it.1);
         let mut all: Vec<PhaseCost> = Vec::new();
         for ((phase, begin), end) in self.begun.iter().zip(ends.chain([self.now()])) {
-            let seconds = end.seconds.zip(begin.seconds).map(|(end, begin)| end - begin);
+            let seconds = end
+                .seconds
+                .zip(begin.seconds)
+                .map(|(end, begin)| end - begin);
             let known = all.iter_mut().find(|it| it.name == phase.name());
             if let Some(known) = known {
                 known.seconds = known.seconds.zip(seconds).map(|(sum, more)| sum + more);

@@ -349,5 +349,9 @@ fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
     numbers
         .map(str::parse)
         .collect::<Result<_, _>>()
-        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which was not appended by a client")))
+        .map_err(|_| {
+            Failure::Fatal(format!(
+                "a list holds {text:?}, which was not appended by a client"
+            ))
+        })
 }
