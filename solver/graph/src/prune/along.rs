@@ -279,7 +279,7 @@ mod tests {
             let problem = problem(n_txns, n_sessions, n_keys);
             let dag = Dag::new(problem.n_nodes, problem.edges.iter()).expect("no cycle");
             for looks_back in [false, true] {
-                let is_whole = |places| is_whole(&problem, &dag, places, looks_back);
+                let is_whole = |places: &[u32]| is_whole(&problem, &dag, places, looks_back);
                 assert!(is_whole(&dag.places()), "{n_txns} {looks_back}");
                 let mut wrong = dag.places();
                 wrong.reverse();
