@@ -13,6 +13,7 @@ use kingsnake_workloads::JepsenWorkload;
 use crate::args::{OwnWritesArg, ReadArgs};
 use crate::limits::{Stopped, is_stdio};
 use crate::lint::lint;
+use crate::memory;
 use crate::plan::Plan;
 
 /// Reads a history, from stdin for `-`, unless the budget ends first.
@@ -22,6 +23,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     } else {
         path
     };
+    memory::expect(std::fs::metadata(path).map_or(0, |it| it.len()));
     let options = options(args, budget);
     let mut parsed = match args.workload {
         Some(lock @ (JepsenWorkload::Mutex | JepsenWorkload::OwnedMutex)) => {

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,6 +32,10 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Share of the time limit, and its minimum, by which printing an answer may exceed it. Without a time limit there is none.
 const TELLING: Duration = Duration::from_millis(1_050);
 const TELLING_AT_LEAST: Duration = Duration::from_millis(100);
+/// Where no limit was typed, so much of the free memory is left to others: one part of these.
+const SPARE_PART: u64 = 16;
+/// These bytes; 0 where a limit was typed.
+static SPARE: AtomicU64 = AtomicU64::new(0);
 /// The usual stack size of a main thread.
 const STACK: usize = 8 << 20;
 
@@ -67,9 +71,13 @@ pub fn budget(bounds: &BoundArgs, start: Instant) -> Result<Budget> {
     if let Some(limit) = bounds.timeout {
         budget = budget.with_timeout(start, limit);
     }
-    // Without a limit the command stops before the system would kill it.
-    if let Some(bytes) = bounds.memory_limit.or_else(memory::available) {
+    // Without a limit the command would rather stop than be killed by the system, or have it kill another process.
+    if let Some(bytes) = bounds.memory_limit {
         budget = budget.with_memory(bytes);
+    } else if let Some(free) = memory::available() {
+        let spare = free / SPARE_PART;
+        SPARE.store(spare, Ordering::Relaxed);
+        budget = budget.with_memory(free - spare);
     }
     Ok(budget)
 }
@@ -190,6 +198,7 @@ fn within_grace<T: Send + 'static>(
     }))?;
     let mut ended: Option<(Instant, StopReason)> = None;
     let mut size = budget.memory().map(|limit| Size::of(FIRST, limit));
+    let mut looked = Instant::now();
     loop {
         match receiver.recv_timeout(size.map_or(SELDOM, Size::pause)) {
             Ok(done) => {
@@ -202,6 +211,10 @@ fn within_grace<T: Send + 'static>(
             }
         }
         size = watch_memory(budget);
+        if looked.elapsed() >= SELDOM {
+            looked = Instant::now();
+            size = size.map(|size| watch_others(budget, size));
+        }
         let is_far_over = size == Some(Size::FarOver);
         match &ended {
             None => ended = budget.check().err().map(|reason| (Instant::now(), reason)),
@@ -290,6 +303,20 @@ fn watch_memory(budget: &Budget) -> Option<Size> {
         budget.exhaust(resident);
     }
     Some(Size::of(resident, limit))
+}
+
+/// Stops the work where no limit was typed and others have meanwhile taken most of what was to be left to them.
+fn watch_others(budget: &Budget, size: Size) -> Size {
+    let spare = SPARE.load(Ordering::Relaxed);
+    let is_left = || memory::available().is_none_or(|free| free >= spare / 2);
+    match memory::resident() {
+        // A small process would give nothing back.
+        Some(resident) if spare > 0 && resident > spare && !is_left() => {
+            budget.exhaust(resident);
+            Size::FarOver
+        }
+        _ => size,
+    }
 }
 
 /// Ends the process at once, without exit handlers, which would free what abandoned work still uses; temporary files

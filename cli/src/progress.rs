@@ -171,7 +171,6 @@ impl State {
                     ..State::default()
                 };
             }
-            ProgressEvent::Answered { .. } => {}
             ProgressEvent::Phase(phase) => self.phase = Some(phase),
             ProgressEvent::Round { round, open, .. } => {
                 if self.round == 0 {
@@ -186,6 +185,7 @@ impl State {
             } => {
                 (self.conflicts, self.settled, self.variables) = (conflicts, settled, variables);
             }
+            _ => {}
         }
     }
 

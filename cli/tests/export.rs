@@ -2,7 +2,7 @@
 
 mod run;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use run::{Scratch, corpus, corpus_histories, expect, run};

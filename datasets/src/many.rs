@@ -31,15 +31,10 @@ const ABOUT: [&str; 6] = [
     "copying",
     "changelog",
 ];
-/// What `collect`, `hunt`, `check --out` and studies write beside histories.
-const OURS: [&str; 6] = [
-    "collection.json",
-    "summary.json",
-    "batch.json",
-    "study.json",
-    "rows.jsonl",
-    "rows.d",
-];
+/// What says that `collect`, or `hunt`, `check --out` and studies, wrote a directory.
+const MARKS: [&str; 3] = ["collection.json", "batch.json", "study.json"];
+/// What they write there beside it and beside histories. Elsewhere these are names as any other.
+const OURS: [&str; 4] = ["summary.json", "rows.jsonl", "rows.d", "events.jsonl"];
 
 /// A history of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +54,8 @@ pub struct Scan {
     pub others: Vec<PathBuf>,
     /// Directories and files that were met, by device and number.
     seen: HashSet<(u64, u64)>,
+    /// The paths of the histories.
+    added: HashSet<PathBuf>,
 }
 
 impl Scan {
@@ -91,7 +88,7 @@ impl Scan {
     }
 
     fn add(&mut self, path: PathBuf) {
-        if !self.histories.iter().any(|it| it.path == path) {
+        if self.added.insert(path.clone()) {
             let problem = None;
             self.histories.push(ScannedHistory { path, problem });
         }
@@ -140,9 +137,7 @@ impl Scan {
             return Ok(());
         }
         let name = file_name(&path);
-        // The faults of a collection; anywhere else the name may be that of a history.
-        let is_events = name == "events.jsonl" && path.with_file_name(OURS[0]).exists();
-        if is_events || OURS.contains(&name.as_str()) {
+        if is_ours(&path, &name) {
             self.others.push(path);
         } else if there.is_dir() {
             if is_one(&path, MAX_DEPTH) && !holds_logs(&path) {
@@ -165,6 +160,12 @@ impl Scan {
         }
         Ok(())
     }
+}
+
+/// Whether this program wrote it beside histories.
+fn is_ours(path: &Path, name: &str) -> bool {
+    let has_mark = || MARKS.iter().any(|it| path.with_file_name(it).exists());
+    MARKS.contains(&name) || OURS.contains(&name) && has_mark()
 }
 
 fn holds_logs(directory: &Path) -> bool {

@@ -52,7 +52,7 @@ pub use anneal::{AnnealRun, AnnealStudy};
 pub use batch::{Batch, BatchEnded, BatchOptions, Item, batch};
 pub use conduct::{memory as memory_each, threads as threads_each};
 pub use error::Error;
-pub use ledger::content as fingerprint;
+pub use ledger::{content as fingerprint, content_within as fingerprint_within};
 pub use listener::{StudyEvent, StudyListener};
 pub use process::{ChildEnding, EndedChild, Limits, is_passing, run as run_process, stay_on_leash};
 pub use reach::{ReachStudy, reach};

@@ -138,7 +138,8 @@ fn drain(
             let _ = from.read_to_end(&mut bytes);
         }
         drop(closed);
-        String::from_utf8_lossy(&bytes).into_owned()
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     })
 }
 

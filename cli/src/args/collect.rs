@@ -92,7 +92,8 @@ pub struct CollectArgs {
     /// Override a setting of the adapter; see the list below.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// Faults to inject: kill, backend, pause (servers that --start made), cut, delay, half-close (connections).
+    /// Faults to inject: kill, backend, pause, clock, disk-full, failover (servers that --start made), cut, delay, half-close
+    /// (connections).
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',', value_parser = faults())]
     pub fault: Vec<ServerFault>,
     /// Seconds between two faults.

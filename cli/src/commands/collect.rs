@@ -12,8 +12,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
     Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
-    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, SCRIPTS, Schedule, Script, SqlFile, Tally,
-    Target, adapter, merge, resolve, self_test,
+    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, SCRIPTS, Schedule, Script, ServerFault,
+    SqlFile, Tally, Target, adapter, merge, resolve, self_test,
 };
 use kingsnake_datasets::workloads::WorkloadKind;
 
@@ -219,6 +219,12 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
     }
     if args.nodes > 1 && adapter.nodes == Nodes::One {
         bail!("{} is started with one node", adapter.name);
+    }
+    let order = args.version_order.unwrap_or(adapter.version_orders[0]);
+    if args.fault.contains(&ServerFault::Failover) && order == OrderBy::Log {
+        bail!(
+            "--fault failover ends the primary for good, and its log with it; choose --version-order trigger, rank or none"
+        );
     }
     // A server runs in another directory than this program, so its path must be absolute.
     let binary = args.binary.as_deref().map(std::path::absolute).transpose();

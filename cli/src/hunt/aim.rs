@@ -3,6 +3,7 @@
 //! A round's workload, keys, length, think time, sessions and faults are a function of the rows of the rounds before
 //! it, so a resumed hunt continues identically. `--blind` draws each round independently, for comparison.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -19,6 +20,8 @@ const EXPLORED: usize = 4;
 const CLOSEST: usize = 3;
 /// One round in this many is drawn independently anyway.
 const ALONE: usize = 4;
+/// Rounds of one database and level.
+const MOST_ROUNDS: u64 = 10_000;
 
 const KEYS: [u32; 5] = [2, 4, 8, 20, 60];
 const OPS: [u32; 4] = [2, 3, 5, 8];
@@ -47,45 +50,103 @@ pub struct Variation {
     pub fault: String,
 }
 
+/// Where rounds are played: a database at one of its levels.
+struct AimedPlace<'a> {
+    database: &'a HuntTarget,
+    isolation: &'a str,
+    promise: Option<&'static str>,
+}
+
+/// Every round of every database and level, made when it is asked for.
+pub struct HuntRounds<'a> {
+    places: Vec<AimedPlace<'a>>,
+    /// Rounds of each place: as many as the file has seeds.
+    n_each: u64,
+    first_seed: u64,
+}
+
 /// One round: where, and which.
-#[derive(Clone)]
 pub struct HuntRound<'a> {
     pub database: &'a HuntTarget,
     pub isolation: &'a str,
-    pub promise: Option<&'static str>,
-    pub number: u64,
+    promise: Option<&'static str>,
+    number: u64,
     /// The first seed of the hunt.
-    pub first_seed: u64,
+    first_seed: u64,
 }
 
-/// Every round of every database and level; there are as many rounds as seeds.
-pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<HuntRound<'_>>> {
-    let mut rounds = Vec::new();
-    for database in &recipe.database {
-        if database.workload.is_empty() {
-            bail!(
-                "{} has no workload, and rounds vary workloads; write `workload = [\"mini\", \"rmw\", \"skew\"]`",
-                database.name
-            );
+impl<'a> HuntRounds<'a> {
+    /// The rounds of a hunt's file. An unknown database or level is an error, and so is one that is named twice.
+    pub fn of(recipe: &'a HuntRecipe) -> Result<Self> {
+        let mut places: Vec<AimedPlace<'_>> = Vec::new();
+        let mut seen = HashSet::new();
+        for database in &recipe.database {
+            if database.workload.is_empty() {
+                bail!(
+                    "{} has no workload, and rounds vary workloads; write `workload = [\"mini\", \"rmw\", \"skew\"]`",
+                    database.name
+                );
+            }
+            let adapter = adapter(&database.name)?;
+            let typed = database.isolation.iter().map(String::as_str);
+            let mut levels: Vec<&str> = typed.collect();
+            if levels.is_empty() {
+                levels = adapter.levels.iter().map(|level| level.name).collect();
+            }
+            for isolation in levels {
+                if !seen.insert((&database.name, database.nodes, isolation)) {
+                    bail!(
+                        "{} at {isolation} stands twice among the databases; --aim varies one place at a time",
+                        database.name
+                    );
+                }
+                places.push(AimedPlace {
+                    database,
+                    isolation,
+                    promise: adapter.level(isolation)?.level,
+                });
+            }
         }
-        let adapter = adapter(&database.name)?;
-        let typed = database.isolation.iter().map(String::as_str);
-        let mut levels: Vec<&str> = typed.collect();
-        if levels.is_empty() {
-            levels = adapter.levels.iter().map(|level| level.name).collect();
-        }
-        for isolation in levels {
-            let promise = adapter.level(isolation)?.level;
-            rounds.extend((1..=recipe.seeds.min(10_000)).map(|number| HuntRound {
-                database,
-                isolation,
-                promise,
-                number,
-                first_seed: recipe.first_seed,
-            }));
+        Ok(HuntRounds {
+            places,
+            n_each: recipe.seeds.min(MOST_ROUNDS),
+            first_seed: recipe.first_seed,
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len() * self.n_each as usize
+    }
+
+    /// The round of this number.
+    pub fn get(&self, at: usize) -> HuntRound<'a> {
+        let each = self.n_each as usize;
+        self.round(&self.places[at / each], (at % each) as u64 + 1)
+    }
+
+    fn round(&self, place: &AimedPlace<'a>, number: u64) -> HuntRound<'a> {
+        HuntRound {
+            database: place.database,
+            isolation: place.isolation,
+            promise: place.promise,
+            number,
+            first_seed: self.first_seed,
         }
     }
-    Ok(rounds)
+
+    /// The first round of each place.
+    pub fn firsts(&self) -> impl Iterator<Item = HuntRound<'a>> {
+        self.places.iter().map(|place| self.round(place, 1))
+    }
+
+    /// The number of the round that a row is of.
+    pub fn place(&self, aim: &Aim, row: &Value) -> Option<usize> {
+        let mut firsts = self.firsts().enumerate();
+        let found = firsts.find_map(|(at, it)| Some((at, it.number_of(aim, row)?)));
+        let (at, number) = found.filter(|&(_, number)| number <= self.n_each)?;
+        Some(at * self.n_each as usize + number as usize - 1)
+    }
 }
 
 impl HuntRound<'_> {
@@ -103,19 +164,20 @@ impl HuntRound<'_> {
         format!("{} round {}", self.place(aim), self.number)
     }
 
-    /// The rows of the rounds before this one.
+    /// The number of the round of this place that a row is of.
+    pub fn number_of(&self, aim: &Aim, row: &Value) -> Option<u64> {
+        let name = row["cell"].as_str()?;
+        let number = name.strip_prefix(&self.place(aim))?;
+        let number = number.strip_prefix(" round ")?.parse().ok()?;
+        (number > 0).then_some(number)
+    }
+
+    /// The rows of the rounds before this one, in their order.
     fn before<'r>(&self, aim: &Aim, rows: &'r [Value]) -> Vec<&'r Value> {
-        let names: Vec<String> = (1..self.number)
-            .map(|number| {
-                HuntRound {
-                    number,
-                    ..self.clone()
-                }
-                .name(aim)
-            })
-            .collect();
-        let row = |name: &String| rows.iter().find(|row| row["cell"] == name.as_str());
-        names.iter().filter_map(row).collect()
+        let rows = rows.iter();
+        let numbered = rows.filter_map(|row| Some((self.number_of(aim, row)?, row)));
+        let before: BTreeMap<u64, &Value> = numbered.filter(|it| it.0 < self.number).collect();
+        before.into_values().collect()
     }
 
     /// The round in which the level was violated, if there is one.
@@ -259,9 +321,10 @@ mod tests {
     }
 
     /// Test data: fewer keys, closer rounds.
-    fn played(rounds: &[HuntRound<'_>], aim: &Aim) -> Vec<Value> {
+    fn played(rounds: &HuntRounds<'_>, aim: &Aim) -> Vec<Value> {
         let mut rows: Vec<Value> = Vec::new();
-        for round in rounds {
+        for at in 0..rounds.len() {
+            let round = rounds.get(at);
             let varied = round.variation(aim, &rows);
             let score = 1.0 / f64::from(varied.keys);
             rows.push(json!({
@@ -275,21 +338,43 @@ mod tests {
     #[test]
     fn a_round_is_a_function_of_the_rows_before_it() {
         let recipe: HuntRecipe = toml::from_str(FILE).expect("a recipe");
-        let rounds = rounds(&recipe).expect("rounds");
+        let rounds = HuntRounds::of(&recipe).expect("rounds");
         let aim = aim(false);
         let rows = played(&rounds, &aim);
         assert_eq!(rows, played(&rounds, &aim));
         // Rows of later rounds, which a resumed hunt may find, do not matter.
-        let tenth = rounds[9].variation(&aim, &rows[..9]);
-        assert_eq!(tenth, rounds[9].variation(&aim, &rows));
+        let round = rounds.get(9);
+        let tenth = round.variation(&aim, &rows[..9]);
+        assert_eq!(tenth, round.variation(&aim, &rows));
         assert_eq!(rows[9]["varied"], tenth.to_json());
-        assert_eq!(rounds[9].found(&aim, &rows), None);
+        assert_eq!(round.found(&aim, &rows), None);
+        for (at, row) in rows.iter().enumerate() {
+            assert_eq!(rounds.place(&aim, row), Some(at));
+        }
+        let other = json!({"cell": "sqlite-1 serializable aimed at ser round 41"});
+        assert_eq!(rounds.place(&aim, &other), None);
+    }
+
+    #[test]
+    fn rounds_are_made_when_they_are_reached_and_no_place_is_there_twice() {
+        let database = "[[database]]\nname = 'sqlite'\nworkload = ['rmw']\n";
+        let many = format!("name = 'x'\nseeds = 4294967296\n{database}");
+        let recipe: HuntRecipe = toml::from_str(&many).expect("a recipe");
+        let rounds = HuntRounds::of(&recipe).expect("rounds");
+        assert_eq!(rounds.len(), 4 * 10_000);
+        for twice in [
+            format!("name = 'x'\n{database}{database}"),
+            format!("name = 'x'\n{database}isolation = ['immediate', 'immediate']\n"),
+        ] {
+            let recipe: HuntRecipe = toml::from_str(&twice).expect("a recipe");
+            assert!(HuntRounds::of(&recipe).is_err(), "{twice}");
+        }
     }
 
     #[test]
     fn aimed_rounds_go_towards_what_came_close_and_blind_ones_do_not() {
         let recipe: HuntRecipe = toml::from_str(FILE).expect("a recipe");
-        let rounds = rounds(&recipe).expect("rounds");
+        let rounds = HuntRounds::of(&recipe).expect("rounds");
         let few = |is_blind| {
             let rows = played(&rounds, &aim(is_blind));
             let keys = rows[20..].iter().filter(|it| it["varied"]["keys"] == 2);

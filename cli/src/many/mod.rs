@@ -16,7 +16,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -25,20 +25,22 @@ use kingsnake_datasets::{Scan, ScannedHistory};
 use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{
     Batch, BatchEnded, BatchOptions, ChildEnding, Item, Limits, Mode, StudyEvent, StudyListener,
-    batch, fingerprint, memory_each, run_process, threads_each,
+    batch, fingerprint, fingerprint_within, memory_each, run_process, threads_each,
 };
 use serde_json::{Value, json};
 
 use crate::args::{AnnotationsArg, CheckManyArgs, Typed};
-use crate::interrupt;
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say, say_as_it_is};
+use crate::{interrupt, memory};
 pub use row::ManyRow;
 pub use serve::serve;
 use workers::{ServedHistory, Workers};
 
+/// How often a document is in memory at most: as it was read, in its row, and in what is written of all rows.
+const COPIES: u64 = 8;
 /// Further files that are not histories are not named.
 const MOST_OTHERS: usize = 1_000;
 
@@ -168,7 +170,7 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
 }
 
 /// The part of the command line that says how each history is checked.
-fn words_of(matches: &ArgMatches) -> Vec<String> {
+fn words_of(matches: &ArgMatches) -> Vec<OsString> {
     let command = Typed::command();
     let (Some(check), Some(("check", typed))) =
         (command.find_subcommand("check"), matches.subcommand())
@@ -187,9 +189,13 @@ fn words_of(matches: &ArgMatches) -> Vec<String> {
         }
         if arg.get_action().takes_values() {
             let values = typed.get_raw(id).into_iter().flatten();
-            words.extend(values.map(|it| format!("--{long}={}", it.to_string_lossy())));
+            words.extend(values.map(|it| {
+                let mut word = OsString::from(format!("--{long}="));
+                word.push(it);
+                word
+            }));
         } else {
-            words.push(format!("--{long}"));
+            words.push(format!("--{long}").into());
         }
     }
     words
@@ -202,17 +208,20 @@ struct Many {
     contents: Vec<OnceLock<String>>,
     /// The position of each history, by its path as text.
     places: HashMap<String, usize>,
-    words: Vec<String>,
+    words: Vec<OsString>,
     directory: Option<PathBuf>,
     has_pages: bool,
     limits: Limits,
+    /// Bytes of documents that rows hold, and may hold: this process obeys the memory limit, too.
+    held: AtomicU64,
+    room: u64,
     /// Further arguments of each process, because several run at a time.
     share: Vec<String>,
     workers: Workers,
 }
 
 impl Many {
-    fn new(args: &CheckManyArgs, histories: Vec<ScannedHistory>, words: Vec<String>) -> Many {
+    fn new(args: &CheckManyArgs, histories: Vec<ScannedHistory>, words: Vec<OsString>) -> Many {
         let check = &args.check;
         let jobs = usize::from(args.many.cells.jobs);
         let names = histories.iter().map(|it| spelt(&it.path));
@@ -223,7 +232,10 @@ impl Many {
         let bounds = &check.limits.bounds;
         let free = memory_each(jobs).filter(|_| jobs > 1 && bounds.memory_limit.is_none());
         share.extend(free.map(|size| format!("--memory-limit={size}")));
+        let memory = bounds.memory_limit.or_else(memory::available);
         Many {
+            held: AtomicU64::new(0),
+            room: memory.map_or(u64::MAX, |it| it / COPIES),
             contents: histories.iter().map(|_| OnceLock::new()).collect(),
             histories,
             places,
@@ -242,8 +254,9 @@ impl Many {
 
     fn options(&self, args: &CheckManyArgs, json: bool) -> BatchOptions {
         let mut words = vec!["check".to_owned()];
-        words.extend(args.histories.iter().map(|it| it.display().to_string()));
-        words.extend(self.words.iter().cloned());
+        let names = args.histories.iter().map(|it| plain(it));
+        words.extend(names.map(|it| it.to_string_lossy().into_owned()));
+        words.extend(self.shown_words());
         words.extend(
             self.directory
                 .iter()
@@ -254,7 +267,7 @@ impl Many {
         let limits = &args.check.limits;
         let identity = match &self.directory {
             Some(_) => json!({
-                "check": self.words, "kingsnake": env!("CARGO_PKG_VERSION"), "executable": executable,
+                "check": self.shown_words(), "kingsnake": env!("CARGO_PKG_VERSION"), "executable": executable,
             }),
             None => Value::Null,
         };
@@ -277,11 +290,27 @@ impl Many {
         }
     }
 
+    /// The words as they are listed, and as a script has them.
+    fn shown_words(&self) -> Vec<String> {
+        let words = self.words.iter();
+        words.map(|it| spelt(it.as_ref())).collect()
+    }
+
+    /// Whether there is room for one more document of this size, which then is taken.
+    fn has_room(&self, size: u64) -> bool {
+        let before = self.held.fetch_add(size, Ordering::Relaxed);
+        let has_room = before.saturating_add(size) <= self.room;
+        if !has_room {
+            self.held.fetch_sub(size, Ordering::Relaxed);
+        }
+        has_room
+    }
+
     /// The command line of a process that checks a history.
     fn line(&self, history: &OsStr, report: Option<&Path>) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec!["check".into(), history.into()];
-        let words = self.words.iter().chain(&self.share);
-        line.extend(words.map(OsString::from));
+        line.extend(self.words.iter().cloned());
+        line.extend(self.share.iter().map(OsString::from));
         line.extend(["--json", "--quiet"].map(OsString::from));
         if let Some(path) = report {
             let mut word = OsString::from("--report=");
@@ -328,6 +357,13 @@ fn spelt(path: &Path) -> String {
         .map_or_else(|| bytes.escape_ascii().to_string(), str::to_owned)
 }
 
+/// What stands for the content of a file that cannot be read, or not within the time of its check.
+fn changed(path: &Path) -> String {
+    let there = std::fs::metadata(path);
+    let told = there.and_then(|it| Ok(format!("{} bytes, {:?}", it.len(), it.modified()?)));
+    told.unwrap_or_default()
+}
+
 impl Batch for Many {
     fn n_cells(&self) -> usize {
         self.histories.len()
@@ -337,11 +373,13 @@ impl Batch for Many {
         let path = &self.histories[at].path;
         let name = spelt(path);
         let content = self.contents[at].get_or_init(|| match &self.directory {
-            Some(_) => fingerprint(path).unwrap_or_default(),
+            Some(_) => {
+                fingerprint_within(path, self.limits.timeout).unwrap_or_else(|_| changed(path))
+            }
             None => String::new(),
         });
         let mut argv = vec!["check".to_owned(), name.clone()];
-        argv.extend(self.words.iter().cloned());
+        argv.extend(self.shown_words());
         Item {
             key: format!("{name} {content}"),
             name,
@@ -387,7 +425,8 @@ impl Batch for Many {
             if matches!(ended.ending, ChildEnding::Stopped) {
                 return Ok(None);
             }
-            row::of(item, &ended)
+            let has_room = self.has_room(ended.stdout.len() as u64);
+            row::of(item, &ended, has_room)
         };
         if let Some(path) = page {
             if row["verdict"] == "violated" {

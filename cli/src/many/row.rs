@@ -14,8 +14,24 @@ use crate::voice::{grouped, lasting, printable, short};
 /// The middle of a longer line is omitted.
 const MOST_LETTERS: usize = 2_000;
 
-/// The row of a process that has ended.
-pub fn of(item: &Item, ended: &EndedChild) -> Value {
+/// Longer parts of a document are shortened where there is no room for all of it.
+const MOST_OF_A_PART: usize = 1_000;
+
+/// Shortens texts and lists, so that what is left is small whatever the history holds.
+fn shorten(document: &mut Value) {
+    match document {
+        Value::String(text) => *text = short(text, MOST_OF_A_PART),
+        Value::Array(list) => {
+            list.truncate(MOST_OF_A_PART);
+            list.iter_mut().for_each(shorten);
+        }
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// The row of a process that has ended. Its document is kept whole where there is room for it.
+pub fn of(item: &Item, ended: &EndedChild, has_room: bool) -> Value {
     let status = match &ended.ending {
         ChildEnding::Exited(status) => status.code().unwrap_or(2),
         ChildEnding::Late | ChildEnding::Large => 3,
@@ -23,7 +39,7 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
     };
     let complaint = ended.stderr.trim();
     let complaint = complaint.strip_prefix("kingsnake: ").unwrap_or(complaint);
-    let document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
+    let mut document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
         let words = match &ended.ending {
             ChildEnding::Late => "killed after its time limit".to_owned(),
             ChildEnding::Exited(status) if complaint.is_empty() => status.to_string(),
@@ -31,6 +47,10 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
         };
         failure::document(&words)
     });
+    if !has_room && document.is_object() {
+        shorten(&mut document);
+        document["shortened"] = true.into();
+    }
     let wall = ended.wall.as_secs_f64();
     let mut row = row(item, status, document, wall);
     row["attempt"] = u32::from(ended.is_passing()).into();

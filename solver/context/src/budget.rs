@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Why a check ended without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopReason {
     /// The time limit passed.
     Time(Duration),
@@ -50,6 +51,11 @@ impl fmt::Display for StopReason {
                 "{what} would take {} MB, over the memory limit of {} MB",
                 needed >> 20,
                 limit >> 20
+            ),
+            StopReason::Resident { resident, limit } if resident <= limit => write!(
+                f,
+                "the process takes {} MB, and other processes take nearly all the rest of the memory",
+                resident >> 20
             ),
             StopReason::Resident { resident, limit } => write!(
                 f,
@@ -213,6 +219,10 @@ mod tests {
             reason.to_string(),
             "the process takes 3 MB, over the memory limit of 1 MB"
         );
+        let budget = Budget::unlimited().with_memory(4 << 20);
+        budget.exhaust(3 << 20);
+        let words = budget.check().expect_err("others took it").to_string();
+        assert!(words.contains("other processes"), "{words}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ const PER_LEVEL: Duration = Duration::from_secs(60);
 
 /// A check that could not be carried out; this tells nothing about the database.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The level requires what was switched off.
     #[error("{0} demands session order, which was switched off")]

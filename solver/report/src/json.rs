@@ -246,6 +246,6 @@ pub fn reason_kind(reason: &StopReason) -> &'static str {
         StopReason::Time(_) => "time",
         StopReason::Memory { .. } | StopReason::Resident { .. } => "memory",
         StopReason::Interrupted => "interrupted",
-        StopReason::Backend(_) => "backend",
+        _ => "backend",
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use kingsnake_datasets::Format;
-use kingsnake_solver::model::{History, Interval, Op, SessionId, Token, TxnId};
+use kingsnake_solver::model::{History, Interval, ObjectKind, Op, SessionId, Token, TxnId};
 use kingsnake_solver::verdict::Verdict;
 use kingsnake_tell::AnomalyName;
 use kingsnake_text::count;
@@ -30,13 +30,14 @@ const SHORTEST: i64 = 100;
 
 type Rule = fn(&History, Format) -> Option<String>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     no_transactions,
     no_reads,
     null_reads,
     unwritten_reads,
     alike,
     repeated_values,
+    equal_increments,
     own_times,
     units,
     ids_like_times,
@@ -213,6 +214,26 @@ fn repeated_values(history: &History, _: Format) -> Option<String> {
         history.value_name(first),
         history.key_name(history.value_key(first)),
     ))
+}
+
+/// Of equal increments a read does not tell which it has seen (what Elle calls recoverable). One that only adds loses nothing.
+fn equal_increments(history: &History, _: Format) -> Option<String> {
+    let mut writer: FxHashMap<(Token, Token), TxnId> = FxHashMap::default();
+    for txn in history.txns().filter(|_| history.has_objects()) {
+        for key in history.ops(txn).iter().filter_map(|op| op.key()) {
+            if let Some((ObjectKind::Counter, counter, by)) = history.object_row(key)
+                && *writer.entry((counter, by)).or_insert(txn) != txn
+            {
+                return Some(format!(
+                    "several transactions add {} to counter {}; a read of it does not tell which of them it has seen, so let each \
+                     add another number, or an element to a set",
+                    spelt(history, by),
+                    spelt(history, counter),
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// A session runs one transaction at a time, in the order of its lines.

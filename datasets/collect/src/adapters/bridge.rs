@@ -57,6 +57,9 @@ impl Bridge {
     ) -> Result<Self, Failure> {
         let own = |error: &dyn std::fmt::Display| Failure::Fatal(error.to_string());
         let home = Home::make("bridge").map_err(|error| own(&error))?;
+        // No server of another user passes through it.
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&home.path, closed).map_err(|error| own(&error))?;
         let source = home.path.join(language.file);
         std::fs::write(&source, language.source).map_err(|error| own(&error))?;
         let mut command = Command::new(program);

@@ -77,10 +77,10 @@ struct EtcdNode {
 
 impl EtcdNode {
     fn new(url: &str) -> Result<Self, Failure> {
-        let (url, authority) = tls::take_https(url)?;
+        let (url, wanted) = tls::take_https(url)?;
         Ok(EtcdNode {
             url: url.trim_end_matches('/').to_owned(),
-            tls: tls::https(authority.as_deref())?,
+            tls: tls::https(&wanted)?,
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use postgres::config::SslMode;
 use postgres::error::SqlState;
-use postgres::{Config, PostgresClient as Connection};
+use postgres::{Client as Connection, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::postgres_session::{PostgresClient, Statements};

@@ -1,6 +1,6 @@
 //! A session on `PostgreSQL`: its connection, its prepared statements, and the operations of a transaction.
 
-use postgres::{PostgresClient as Connection, SimpleQueryMessage, Statement};
+use postgres::{Client as Connection, SimpleQueryMessage, Statement};
 
 use super::postgres::failure;
 use super::postgres_conditions::{self as conditions, Conditions};

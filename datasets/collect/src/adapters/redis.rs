@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use redis::{Connection, ErrorKind, RedisClient as Server, RedisError, Value, cmd, pipe};
+use redis::{Client as Server, Connection, ErrorKind, RedisError, Value, cmd, pipe};
 
 use super::{Target, encode};
 use crate::adapter::{

@@ -4,6 +4,7 @@
 //! A server dies with the collector (`setpriv --pdeathsig`), and directories that a killed collector left behind are removed
 //! by the next one. Packages are never installed from here.
 
+mod certificate;
 mod clock;
 mod disk;
 mod etcd;
@@ -147,9 +148,15 @@ impl Private {
     }
 
     fn start_once(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
-        if wanted.faults.contains(&ServerFault::Failover) && wanted.database != "postgres" {
+        let has_standby = wanted.nodes > 1
+            && match wanted.database {
+                "postgres" => true,
+                "mariadb" => wanted.has_roles,
+                _ => false,
+            };
+        if wanted.faults.contains(&ServerFault::Failover) && !has_standby {
             return Err(ServerError::CannotSuffer(
-                "failover promotes a standby of PostgreSQL: collect postgres --start --nodes 2"
+                "--fault failover promotes a standby: collect postgres --start --nodes 2, or collect mariadb --start --nodes 2 --reads primary"
                     .into(),
             ));
         }

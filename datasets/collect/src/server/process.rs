@@ -54,10 +54,18 @@ pub(super) struct Process {
     /// Added to its environment.
     pub(super) env: Vec<(String, String)>,
     /// What makes it a primary.
-    pub(super) promotion: Option<(PathBuf, Vec<String>)>,
+    pub(super) promotion: Option<Promotion>,
     /// Whether it was ended for good.
     pub(super) is_out: bool,
     child: Option<Child>,
+}
+
+/// A program that makes a standby a primary.
+pub(super) struct Promotion {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    /// Arguments of the server that it is no longer started with.
+    pub(super) gone: Vec<String>,
 }
 
 const PREFIX: &str = "kingsnake-server-";
@@ -416,11 +424,13 @@ impl Process {
         }
     }
 
-    pub(super) fn promote(&self) -> Result<(), ServerError> {
-        match &self.promotion {
-            Some((program, args)) => run(program, args, self.user),
-            None => Err(ServerError::CannotSuffer("not a standby".into())),
-        }
+    pub(super) fn promote(&mut self) -> Result<(), ServerError> {
+        let Some(promotion) = &self.promotion else {
+            return Err(ServerError::CannotSuffer("not a standby".into()));
+        };
+        run(&promotion.program, &promotion.args, self.user)?;
+        self.args.retain(|it| !promotion.gone.contains(it));
+        Ok(())
     }
 
     /// The process and all below it.
