@@ -632,7 +632,7 @@ impl Checker {
     /// let history = kingsnake::open(format!("{corpus}/strong-session-si/write-skew.jsonl"))?;
     /// let found = Checker::new().anomalies(&history)?;
     /// let names: Vec<&str> = found.classes().map(|(class, _)| class.name).collect();
-    /// assert_eq!(names, ["G2-item"]);
+    /// assert_eq!(names, ["G2-item", "write-skew"]);
     /// assert!(found.boundary.not.contains("repeatable-read"));
     /// # Ok(())
     /// # }
