@@ -248,6 +248,7 @@ fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> us
 mod tests {
     use super::super::rounds::tests::problem;
     use super::*;
+    use crate::edge::Edge;
     use crate::problem::Problem;
     use crate::reach::Dag;
     use kingsnake_context::budget::Budget;
@@ -268,7 +269,7 @@ mod tests {
         // Along chains an edge stands for those that it implies.
         let closed = dag.with(along.edges.iter()).expect("no cycle");
         let closed = Clocks::new(&closed, &problem.chains);
-        let is_implied = |edge: &crate::edge::Edge| closed.reaches(edge.from, edge.to);
+        let is_implied = |edge: &Edge| closed.reaches(edge.from, edge.to);
         along.open == all.open && all.edges.iter().all(is_implied)
     }
 
@@ -279,7 +280,7 @@ mod tests {
             let problem = problem(n_txns, n_sessions, n_keys);
             let dag = Dag::new(problem.n_nodes, problem.edges.iter()).expect("no cycle");
             for looks_back in [false, true] {
-                let is_whole = |places| is_whole(&problem, &dag, places, looks_back);
+                let is_whole = |places: &[u32]| is_whole(&problem, &dag, places, looks_back);
                 assert!(is_whole(&dag.places()), "{n_txns} {looks_back}");
                 let mut wrong = dag.places();
                 wrong.reverse();
