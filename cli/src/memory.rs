@@ -1,4 +1,4 @@
-//! How large the process is, has been and may become, as the system counts it.
+//! Resident size of the process, its peak, and its limit, as the system reports them.
 
 use kingsnake_studies::machine;
 
@@ -6,14 +6,21 @@ use kingsnake_studies::machine;
 #[cfg(target_os = "linux")]
 const LARGE: u64 = 64 << 20;
 
-/// The resident size of this process, in bytes; `None` where the system does not tell.
+/// The resident size of this process, in bytes; `None` if the system does not report it.
 pub fn resident() -> Option<u64> {
     memory_stats::memory_stats().map(|stats| stats.physical_mem as u64)
 }
 
-/// The largest resident size so far, in bytes; `None` where the system does not tell.
+/// The peak resident size, in bytes; `None` if the system does not report it.
 pub fn peak() -> Option<u64> {
     machine::peak_of(std::process::id())
+}
+
+/// Counts the largest resident size anew, where the system lets it.
+pub fn forget_peak() {
+    if cfg!(target_os = "linux") {
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+    }
 }
 
 /// What new structures may take without swapping, in bytes; `None` where the system does not tell.

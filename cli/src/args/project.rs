@@ -50,7 +50,7 @@ fn wrong(what: &str) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidValue, format!("{FILE}: {what}\n"))
 }
 
-/// Reads a file's text as a check does that only names a history; the command line that it makes, taken apart.
+/// Tests: reads a file's text as for a check with a history and no options, and parses the resulting command line.
 #[cfg(test)]
 pub fn read(text: &str, command: &mut clap::Command) -> Result<ArgMatches, clap::Error> {
     let check = command.find_subcommand("check").unwrap_or(command);

@@ -36,7 +36,7 @@ pub enum ProofError {
     /// What was written is no proof.
     #[error("internal error: {0}")]
     Refused(#[from] ProofRefusal),
-    /// Something went wrong that should not.
+    /// An internal error.
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -222,7 +222,7 @@ impl Walk<'_> {
     }
 }
 
-/// Lets the solver refute the instance's clauses, and write down how.
+/// Refutes the instance's clauses with the solver, which records the proof.
 fn trace(instance: &Path, seed: u32, budget: &Budget, path: &Path) -> Result<(), ProofError> {
     let internal = |error: anyhow::Error| ProofError::Internal(error.to_string());
     let name = |path: &Path| match path.to_str() {
@@ -243,7 +243,7 @@ fn trace(instance: &Path, seed: u32, budget: &Budget, path: &Path) -> Result<(),
         SolverResult::Unsat => Ok(()),
         SolverResult::Interrupted => Err(match budget.check() {
             Err(reason) => ProofError::Stopped(reason),
-            Ok(()) => ProofError::Internal("the solver stopped without being told to".to_owned()),
+            Ok(()) => ProofError::Internal("the solver stopped unexpectedly".to_owned()),
         }),
         SolverResult::Sat => Err(ProofError::Internal("the cycles leave a choice".to_owned())),
     }

@@ -1,4 +1,4 @@
-//! Replays an order against the history, in linear time, and uses nothing of how the order was found.
+//! Replays an order against the history, in linear time, independently of how the order was found.
 //!
 //! SER: the transactions run one after the other on a store, and every read must return what was recorded. SI: at a
 //! begin the transaction reads the committed state, at its commit its last writes appear; no other writer of a key may
@@ -21,7 +21,7 @@ use kingsnake_history::verdict::{Certificate, Moment, Point};
 /// Larger histories are only replayed in a check: their graph would add a fifth to it. `verify` always makes it.
 const GRAPH_OPS: usize = 10_000;
 
-/// What a key holds.
+/// The state of a key.
 #[derive(Clone, Copy, Default)]
 struct Content {
     /// The value, or `None` for the initial state.
@@ -30,12 +30,12 @@ struct Content {
     written_at: usize,
 }
 
-/// Checks that an order explains the history at a level. The error says what does not hold.
+/// Checks that an order explains the history at a level. The error tells what does not hold.
 pub fn replay(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Refusal> {
     replay_with(history, spec, certificate, true).map_err(Refusal::Order)
 }
 
-/// The same, whatever the results of aggregates over rows.
+/// The same, without checking results of aggregates over rows.
 pub fn replay_without_aggregates(
     history: &History,
     spec: Spec,
@@ -167,7 +167,7 @@ impl<'h> Replay<'h> {
         }
     }
 
-    /// Moves the clock on to the point's window, or finds that it has passed.
+    /// Advances the clock to the point's window, or finds that it has passed.
     fn clock(&mut self, point: Point) -> Result<(), String> {
         let window = window(self.history, self.spec, point);
         self.now = self.now.max(window.from);
@@ -335,7 +335,7 @@ impl<'h> Replay<'h> {
                 return Err(format!("{name} overlaps another writer of key {key}"));
             }
             let is_append = matches!(op, Op::Append { .. });
-            // What a transaction overwrites itself is no version; what it appends stays.
+            // A value that the transaction overwrites itself is not a version; an append stays.
             let overwritten = cell.value.filter(|_| cell.written_at == at && !is_append);
             if let Some(number) = overwritten.and_then(|it| self.installed_at.get_mut(it.index())) {
                 *number = 0;
@@ -400,7 +400,7 @@ impl<'h> Replay<'h> {
         Ok(())
     }
 
-    /// What the user assumes must be so in the order.
+    /// The user's assumptions must hold in the order.
     fn assumptions(&self) -> Result<(), String> {
         let counts = |txn: TxnId| self.committed_at[txn.index()] != 0;
         let place = |value: ValueId| Some(self.installed_at[value.index()]).filter(|&at| at != 0);
@@ -413,7 +413,7 @@ impl<'h> Replay<'h> {
         )
     }
 
-    /// What transactions of unknown end wrote that the order leaves out.
+    /// The writes of transactions with unknown outcome that the order leaves out.
     fn values_of_dropped(&self) -> Vec<bool> {
         let mut dropped = vec![false; self.history.n_values()];
         let left_out = |txn: &TxnId| {

@@ -11,7 +11,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/levels.md");
 const OPENING: &str = "# Levels
 
 This page is written from the program's tables (`solver/history/src/level.rs`, `solver/history/src/lattice.rs`,
-`cli/src/refused.rs`) and held to them by tests. [Definitions](theory.md) says what each level means.
+`cli/src/refused.rs`) and compared with them by tests. [Definitions](theory.md) says what each level means.
 
 ## Levels
 

@@ -1,4 +1,4 @@
-//! Judges pairs of runs: which of the two orders is still possible?
+//! Judges pairs of runs: which of the two orders is still possible.
 //!
 //! The first judgement lists no pairs that are decided; with clocks it does not even look at them (`along`). Later judgements
 //! look at the pairs that were left open.
@@ -12,7 +12,7 @@ use crate::orders::Orders;
 use crate::reach::{Clocks, Dense};
 use kingsnake_context::budget::{Budget, StopReason};
 
-/// Below this many items a second thread costs more than it saves.
+/// With fewer items a second thread costs more than it saves.
 const WORTH_THREADS: usize = 4096;
 
 /// Answers whether there is a path of at least one edge.

@@ -1,4 +1,4 @@
-//! The closure on this CPU: bits (`dense`) or clocks (`chains`), chosen from the sizes.
+//! The closure on the CPU: bits (`dense`) or clocks (`chains`), chosen from the sizes.
 
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ const NODES_PER_CHAIN: usize = 32;
 /// Where a run has fewer pairs than this, those that it reaches are walked too: finding them first would take longer.
 const RUNS_WALKED: u64 = 8;
 
-/// Clocks follow new edges one by one where there is no more than one for so many nodes.
+/// Clocks follow new edges one by one if there is at most one per this many nodes.
 const NODES_PER_EDGE: usize = 16;
 
-/// Where less than one pair is open for so many nodes of a large graph, no places are estimated: any order is soon repaired.
+/// If a large graph has fewer than one open pair per this many nodes, no places are estimated: any order is soon repaired.
 const NODES_PER_PAIR: usize = 256;
 const LARGE: usize = 1 << 17;
 
@@ -39,7 +39,7 @@ pub(super) struct Local {
     /// The chains, if clocks were chosen.
     chains: Option<Vec<Range<u32>>>,
     pub(super) why: String,
-    /// The pairs still open, once they have been listed.
+    /// The pairs still open, once listed.
     open: Option<Vec<Pair>>,
     closure: Option<Closure>,
     /// Whether the closure has all edges, because it followed the last ones.

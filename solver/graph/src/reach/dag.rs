@@ -1,4 +1,4 @@
-//! An acyclic graph by source, with a topological order: the type is the theorem.
+//! An acyclic graph by source, with a topological order; the type guarantees that it is acyclic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use crate::sort::{peeled, resorted};
 /// The order of so many nodes is mended where new edges run back over it. Fewer are sorted again as a whole.
 const LARGE: usize = 1 << 17;
 
-/// So many nodes a thread reduces at a time.
+/// Number of nodes that a thread reduces at a time.
 const REDUCED_AT_ONCE: usize = 512;
 
 /// An acyclic graph.

@@ -104,7 +104,7 @@ pub fn construct_within(
     Ok(polygraph)
 }
 
-/// What the reads of weak transactions say about the order of commits. A commit before the initial state is a cycle by itself.
+/// The constraints of weak transactions' reads on the order of commits. A commit before the initial state is a cycle by itself.
 fn add_sights(polygraph: &mut Polygraph, budget: &Budget) -> Result<(), StopReason> {
     let Polygraph {
         resolved,
@@ -228,7 +228,7 @@ impl Construct {
         }
     }
 
-    /// The orders between transactions that the user gave.
+    /// The orders between transactions given by the user.
     fn add_edges(&mut self, history: &History) {
         for (at, edge) in history.given_edges().iter().enumerate() {
             let resolved = &self.polygraph.resolved;
@@ -284,7 +284,7 @@ impl Construct {
         polygraph.problem.edges = edges;
     }
 
-    /// What is known of each key's version order, and the runs that are left to order.
+    /// The known part of each key's version order, and the runs that are left to order.
     fn add_keys(&mut self) {
         let given = self.polygraph.resolved.given().to_vec();
         let mut given = given.as_slice();
@@ -493,7 +493,7 @@ impl Polygraph {
         self.leave(key, &runs, true);
     }
 
-    /// Leaves runs to be ordered, unless any topological order does and no rule needs them. Whether they are left.
+    /// Leaves runs to be ordered, unless any topological order does and no rule needs them. Returns whether they are left.
     fn leave(&mut self, key: KeyId, runs: &[Run], is_needed: bool) -> bool {
         if runs.len() < 2 {
             return true;
