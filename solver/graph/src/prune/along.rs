@@ -248,6 +248,7 @@ fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> us
 mod tests {
     use super::super::rounds::tests::problem;
     use super::*;
+    use crate::edge::Edge;
     use crate::problem::Problem;
     use crate::reach::Dag;
     use kingsnake_context::budget::Budget;
@@ -268,7 +269,7 @@ mod tests {
         // Along chains an edge stands for those that it implies.
         let closed = dag.with(along.edges.iter()).expect("no cycle");
         let closed = Clocks::new(&closed, &problem.chains);
-        let is_implied = |edge: &crate::edge::Edge| closed.reaches(edge.from, edge.to);
+        let is_implied = |edge: &Edge| closed.reaches(edge.from, edge.to);
         along.open == all.open && all.edges.iter().all(is_implied)
     }
 
