@@ -23,7 +23,7 @@ pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use shrink::ShrinkArgs;
-pub use solve::SolveArgs;
+pub use solve::{SolveArgs, SolveFormat};
 pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, GpuArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kingsnake_solver::model::TxnId;
 use kingsnake_solver::verdict::{Counterexample, Moment, Point, Step};
 
-use crate::anomalies::Found;
+use crate::anomalies::FoundAnomalies;
 
 /// Transactions connected by cycles.
 pub struct Component {
@@ -21,7 +21,7 @@ pub struct Component {
 const MOST_TXNS: usize = 40;
 
 /// The components of all cycles that were found, the largest first.
-pub fn components(found: &Found) -> Vec<Component> {
+pub fn components(found: &FoundAnomalies) -> Vec<Component> {
     let examples = found.anomalies.classes.iter().flat_map(|it| &it.examples);
     let cycles = examples.filter_map(|example| match example {
         Counterexample::Cyclic(proof) => Some(proof.steps().copied().collect::<Vec<Step>>()),

@@ -17,7 +17,7 @@ use kingsnake_tell::{AnomalyClass, Labels, story_by};
 use kingsnake_text::{Frame, page};
 use maud::{Markup, html};
 
-use crate::anomalies::Found;
+use crate::anomalies::FoundAnomalies;
 use crate::components::{Component, components};
 use crate::picture;
 use crate::voice::{count, printable_lines};
@@ -33,13 +33,13 @@ const MOST_READS: usize = 1_000;
 const MOST_COMPONENTS: usize = 100;
 
 /// The head of the index.
-pub struct Head<'a> {
+pub struct Head {
     /// The verdict in one line.
     pub verdict: String,
     /// The exit status.
     pub status: u8,
     /// The command that reproduces the run.
-    pub command: &'a str,
+    pub command: String,
 }
 
 /// Refuses a directory that contains anything but an earlier result.
@@ -64,7 +64,12 @@ pub fn expect_usable(path: &Path) -> Result<()> {
 }
 
 /// Writes everything.
-pub fn write(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>) -> Result<()> {
+pub fn write(
+    path: &Path,
+    meaning: &Meaning<'_>,
+    found: &FoundAnomalies,
+    head: &Head,
+) -> Result<()> {
     let trouble = || format!("cannot write {}", path.display());
     let name = path
         .file_name()
@@ -88,7 +93,7 @@ pub fn write(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>)
     Ok(())
 }
 
-fn fill(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>) -> Result<()> {
+fn fill(path: &Path, meaning: &Meaning<'_>, found: &FoundAnomalies, head: &Head) -> Result<()> {
     fs::create_dir(path)?;
     let history = meaning.history();
     for class in &found.anomalies.classes {
@@ -161,7 +166,7 @@ fn class_text(meaning: &Meaning<'_>, class: &AnomalyClass) -> String {
 }
 
 /// The lists whose reads disagree.
-fn disagreeing(found: &Found) -> BTreeSet<KeyId> {
+fn disagreeing(found: &FoundAnomalies) -> BTreeSet<KeyId> {
     let examples = found.anomalies.classes.iter().flat_map(|it| &it.examples);
     let findings = examples.filter_map(|it| match it {
         Counterexample::Local(findings) => Some(findings),
@@ -278,8 +283,8 @@ fn items(history: &History, longest: &[ValueId], items: &[ValueId]) -> Markup {
 
 fn index(
     history: &History,
-    found: &Found,
-    head: &Head<'_>,
+    found: &FoundAnomalies,
+    head: &Head,
     components: &[Component],
     lists: &BTreeMap<String, KeyId>,
 ) -> String {

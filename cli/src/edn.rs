@@ -7,14 +7,14 @@ use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_solver::verdict::{Counterexample, Finding, Proof, Step, StepReason};
 
-use crate::anomalies::Found;
-use crate::meaning::TracedHistory;
+use kingsnake_report::anomalies::FoundAnomalies;
+use kingsnake_report::meaning::TracedHistory;
 
 /// Further examples of a class are only counted.
 const MOST_EXAMPLES: usize = 100;
 
 /// The map; `status` is the exit status.
-pub fn document(traced: &TracedHistory<'_>, found: Option<&Found>, status: u8) -> String {
+pub fn document(traced: &TracedHistory<'_>, found: Option<&FoundAnomalies>, status: u8) -> String {
     let valid = match status {
         0 => "true",
         1 => "false",

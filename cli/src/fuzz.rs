@@ -99,7 +99,7 @@ fn text(bytes: &[u8]) -> String {
 /// Reads one of the formats; the answer includes remarks and the positions of transactions.
 fn format(bench: &Bench, format: Format, bytes: &[u8]) -> Result<String, String> {
     let parsed = read_bytes(format, bytes, "fuzz").map_err(|error| error.to_string())?;
-    let told = crate::remarks::remarks(&parsed).join("\n");
+    let told = crate::lint::lint(&parsed.history, parsed.format).join("\n");
     if format == Format::Kingsnake {
         let path = bench.put("l.jsonl", bytes);
         let wanted = [("1".to_owned(), "1".to_owned())];

@@ -5,13 +5,16 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_history::rng::Rng;
+use kingsnake_report::Source;
 use kingsnake_solver::budget::Budget;
+use kingsnake_solver::model::History;
 use kingsnake_workloads::JepsenWorkload;
 
 use crate::args::{OwnWritesArg, ReadArgs};
 use crate::limits::{Stopped, is_stdio};
+use crate::lint::lint;
+use crate::memory;
 use crate::plan::Plan;
-use crate::remarks::remarks;
 
 /// Reads a history, from stdin for `-`, unless the budget ends first.
 pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
@@ -20,6 +23,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     } else {
         path
     };
+    memory::expect(std::fs::metadata(path).map_or(0, |it| it.len()));
     let options = options(args, budget);
     let mut parsed = match args.workload {
         Some(lock @ (JepsenWorkload::Mutex | JepsenWorkload::OwnedMutex)) => {
@@ -54,7 +58,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     }
     if args.strict {
         let mut found = parsed.warnings.clone();
-        found.extend(remarks(&parsed));
+        found.extend(lint(&parsed.history, parsed.format));
         if !found.is_empty() {
             bail!(
                 "{}: refused by --strict: {}",
@@ -81,6 +85,11 @@ pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
         // `interrupt` handles the signal for a truncated file.
         map: true,
     }
+}
+
+/// Takes a history apart from where it came from; what came from a pipe cannot be read again.
+pub fn source_of(parsed: Parsed, path: &Path) -> (History, Source) {
+    Source::of(parsed, path, (!is_stdio(path)).then(again))
 }
 
 /// How to read a history again in order to show parts of it.

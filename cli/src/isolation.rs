@@ -66,7 +66,11 @@ impl IsolationMap {
             entry.map(|entry| entry.1)
         };
         let name = name.map(str::to_lowercase);
-        let own = || name.as_deref().and_then(|name| model(name).ok());
+        // What databases spell with spaces means what the map says.
+        let own = || {
+            let name = name.as_deref().filter(|it| !it.contains(' '))?;
+            model(name).ok()
+        };
         name.as_deref()
             .and_then(of)
             .or_else(own)

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser as _;
 use kingsnake_datasets::Format;
-use kingsnake_encodings::{CoolerSource, PropagatorOptions};
-use kingsnake_gpu::{DeviceChoice, GpuCooler};
+use kingsnake_encodings::{BackendOptions, CoolerSource, PropagatorOptions};
+use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::adya::PlLevel;
+use kingsnake_report::Run;
 use kingsnake_solver::check::Techniques;
+use kingsnake_solver::decide::Backend;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::promise::Promise;
@@ -82,6 +84,23 @@ impl Plan {
         GpuCooler::source(self.device.clone())
     }
 
+    /// Makes the back end.
+    pub fn backend(&self) -> Result<Box<dyn Backend>> {
+        let options = BackendOptions {
+            seed: self.seed,
+            propagator: self.search,
+            cooler: Some(self.cooler()),
+        };
+        Ok(kingsnake_encodings::backend(&self.backend, &options)?)
+    }
+
+    /// Makes the device; an error where the one that was asked for is not there.
+    pub fn device(&self) -> Result<Gpu> {
+        kingsnake_gpu::expect(&self.device)
+            .map_err(|why| anyhow!("--device {}: {why}", self.device))?;
+        Ok(Gpu::new(self.device.clone()))
+    }
+
     /// Resolves the options.
     pub fn new(args: &CheckArgs) -> Result<Self> {
         let level = match (args.level.level, args.read.workload) {
@@ -138,6 +157,16 @@ impl Plan {
         };
         self.promise = Promise::Level(self.spec);
         self
+    }
+
+    /// How to repeat it.
+    pub fn run(&self) -> Run {
+        Run {
+            rows: self.rows(),
+            command: self.command(),
+            short_command: self.short_command(),
+            history: quoted_path(&self.history),
+        }
     }
 
     /// The plan as names and values, in a fixed order: for `-v`, JSON and the page.

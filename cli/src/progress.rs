@@ -2,7 +2,7 @@
 //!
 //! A separate thread draws, so that the clock moves while the check is busy. It draws nothing in the first moments:
 //! most checks end before anyone could read it. If several levels are checked, each answer of a long run is printed as
-//! soon as it is known, also if stderr is not a terminal.
+//! where stderr is no terminal; there a long run says now and then how far it is.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -18,6 +18,8 @@ const FIRST: Duration = Duration::from_millis(250);
 const EVERY: Duration = Duration::from_millis(100);
 /// Answers of single levels are printed after this time.
 const LONG: Duration = Duration::from_secs(2);
+/// Where stderr is no terminal, the first line about a long run; each further one comes after twice the time.
+const SELDOM: Duration = Duration::from_secs(10);
 
 /// Draws until dropped, if stderr is a terminal.
 pub struct Drawing {
@@ -35,7 +37,7 @@ enum Told {
 }
 
 impl Drawing {
-    /// Draws on stderr unless `--quiet`: everything on a terminal, otherwise only the answers of single levels.
+    /// Draws on stderr unless quiet is asked for: all of it on a terminal, else single lines of long runs.
     pub fn new(start: Instant, quiet: bool) -> Self {
         if quiet {
             return Drawing { thread: None };
@@ -89,14 +91,20 @@ fn draw(start: Instant, events: &Receiver<Told>, target: ProgressDrawTarget) {
     let mut state = State::default();
     let mut target = Some(target);
     let mut bar: Option<ProgressBar> = None;
+    let (is_terminal, mut next) = (io::stderr().is_terminal(), SELDOM);
+    // What was answered while the run was short.
+    let mut answered: Vec<String> = Vec::new();
     loop {
         match events.recv_timeout(EVERY) {
             Ok(Told::Event(event)) => {
                 state.take(&event);
-                if let ProgressEvent::Answered { level, verdict } = event
-                    && start.elapsed() >= LONG
-                {
-                    let line = format!("{level}: {verdict}");
+                if let ProgressEvent::Answered { level, verdict } = event {
+                    answered.push(format!("{level}: {verdict}"));
+                }
+                if start.elapsed() < LONG {
+                    continue;
+                }
+                for line in answered.drain(..) {
                     match &bar {
                         Some(bar) if !bar.is_hidden() => bar.println(line),
                         // A closed stderr does not end a check.
@@ -111,6 +119,11 @@ fn draw(start: Instant, events: &Receiver<Told>, target: ProgressDrawTarget) {
             }
             Err(RecvTimeoutError::Timeout) => {}
             Ok(Told::End) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !is_terminal && start.elapsed() >= next {
+            next *= 2;
+            let seconds = start.elapsed().as_secs();
+            let _ = writeln!(io::stderr(), "{} · {seconds} s", state.words());
         }
         if start.elapsed() >= FIRST {
             let bar = bar.get_or_insert_with(|| {
@@ -158,7 +171,6 @@ impl State {
                     ..State::default()
                 };
             }
-            ProgressEvent::Answered { .. } => {}
             ProgressEvent::Phase(phase) => self.phase = Some(phase),
             ProgressEvent::Round { round, open, .. } => {
                 if self.round == 0 {
@@ -173,6 +185,7 @@ impl State {
             } => {
                 (self.conflicts, self.settled, self.variables) = (conflicts, settled, variables);
             }
+            _ => {}
         }
     }
 

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use kingsnake_solver::level::Level;
 
-use crate::args::{CheckArgs, LevelArg};
+use crate::args::CheckArgs;
 
 /// The kind of check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub fn expect_sensible(args: &CheckArgs, level: Option<Level>) -> Result<()> {
         (Some(workload), _) if workload.has_rule() => {
             (Subject::Workload, format!("--workload {workload}"))
         }
-        _ if args.level.level == Some(LevelArg::Auto) => (Subject::Auto, "--level auto".to_owned()),
+        _ if args.asks_auto() => (Subject::Auto, "--level auto".to_owned()),
         _ if args.along.is_some() => (Subject::Along, "--along".to_owned()),
         (_, Some(level)) => (Subject::Level(level), format!("--level {level}")),
         (_, None) => return Ok(()),
@@ -68,7 +68,7 @@ pub fn expect_sensible(args: &CheckArgs, level: Option<Level>) -> Result<()> {
 mod tests {
     use super::*;
 
-    const OUTPUTS: [&str; 10] = [
+    const OUTPUTS: [&str; 14] = [
         "--certificate",
         PROOF,
         "--json",
@@ -77,6 +77,10 @@ mod tests {
         "--dot",
         "--svg",
         "--report",
+        "--junit",
+        "--code-quality",
+        "--sarif",
+        "--annotations",
         "--all",
         "explain",
     ];

@@ -7,7 +7,8 @@ use std::io::{self, IsTerminal, Write};
 
 use kingsnake_text::without_commands;
 pub use kingsnake_text::{
-    Paint, count, grouped, lasting, percent, printable, printable_lines, short, sized,
+    LONGEST_MESSAGE, Paint, count, first_of, grouped, lasting, printable, printable_lines, short,
+    sized,
 };
 
 use crate::args::{Color, VoiceArgs};
@@ -60,24 +61,6 @@ impl Voice {
             ));
         }
     }
-}
-
-/// Further warnings are only counted.
-const MOST_WARNINGS: usize = 20;
-/// The middle of a longer message is omitted.
-const LONGEST_MESSAGE: usize = 4_000;
-
-/// The first warnings, and the number of others.
-pub fn first_of(warnings: &[String]) -> impl Iterator<Item = String> {
-    let n_more = warnings.len().saturating_sub(MOST_WARNINGS);
-    let more = (n_more > 0).then(|| {
-        format!(
-            "and {} (--json lists them all)",
-            count(n_more, "more warning")
-        )
-    });
-    let told = warnings.iter().take(MOST_WARNINGS);
-    told.map(|words| short(words, LONGEST_MESSAGE)).chain(more)
 }
 
 /// Whether a service reads the output and takes some lines as commands.

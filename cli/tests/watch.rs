@@ -528,7 +528,7 @@ fn keys_that_nothing_uses_go_to_a_file_at_the_limit() {
     let scratch = Scratch::new();
     let stubs = scratch.path("stubs");
     for (seed, fault) in [("1", &[][..]), ("2", &["--fault", "lost-update"])] {
-        let many = ["--txns", "3000", "--keys", "4000"];
+        let many = ["--txns", "5000", "--keys", "12000"];
         let history = generate(
             &scratch,
             "h.jsonl",
@@ -540,7 +540,7 @@ fn keys_that_nothing_uses_go_to_a_file_at_the_limit() {
             let checked = run(&["check", &history, "--level", level, "--quiet"]).status;
             for batch in ["10", "200"] {
                 let mut args = vec!["watch", &history, "--finished", "--level", level];
-                args.extend(["--batch", batch, "--memory-limit", "100K"]);
+                args.extend(["--batch", batch, "--memory-limit", "200K"]);
                 let partial = run(&args);
                 assert!(
                     partial.stderr.contains("cannot keep up"),

@@ -21,6 +21,7 @@ pub enum Place {
 
 /// What is wrong.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum InputProblem {
     /// The system refused.
     #[error("{0}")]
@@ -142,6 +143,7 @@ impl std::error::Error for ReadError {}
 
 /// A history that could not be written.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The system refused.
     #[error("{file}: {error}", file = .file.display())]

@@ -122,7 +122,7 @@ fn cut(line: &str) -> String {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct LineHead {
     id: Option<Value>,
     event: Option<LocatedEvent>,
 }
@@ -134,7 +134,7 @@ struct LocatedEvent {
 }
 
 fn name_in_kingsnake(line: &str) -> Option<Named> {
-    let head: Head = serde_json::from_str(line).ok()?;
+    let head: LineHead = serde_json::from_str(line).ok()?;
     if let Some(LocatedEvent { time, what }) = head.event {
         return Some(Named::Event(SourceEvent { time, what }));
     }

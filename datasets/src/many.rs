@@ -146,7 +146,7 @@ impl Scan {
                 self.enter(&path, budget)?;
             }
         } else if !there.is_file() {
-            if kind_of(&name) == Named::History {
+            if kind_of(&name) == NamedHistory::History {
                 let words = "it is a pipe, a socket or a device, which is not read from a directory; name it to read it";
                 let problem = Some(words.to_owned());
                 self.histories.push(ScannedHistory { path, problem });
@@ -178,7 +178,8 @@ fn is_one(directory: &Path, depth: usize) -> bool {
         return false;
     };
     if !listing.cobra.is_empty() || !listing.viper.is_empty() {
-        let may_be = |path: &PathBuf| path.is_dir() || kind_of(&file_name(path)) == Named::History;
+        let may_be =
+            |path: &PathBuf| path.is_dir() || kind_of(&file_name(path)) == NamedHistory::History;
         return !listing.others.iter().any(may_be);
     }
     match listing.others.as_slice() {
@@ -190,7 +191,7 @@ fn is_one(directory: &Path, depth: usize) -> bool {
 
 /// What a file's name implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum NamedHistory {
     /// It is a history.
     History,
     /// It stands beside histories.
@@ -205,28 +206,28 @@ fn file_name(path: &Path) -> String {
 }
 
 /// What a name in small letters implies.
-fn kind_of(name: &str) -> Named {
+fn kind_of(name: &str) -> NamedHistory {
     let packed = [".gz", ".zst"]
         .into_iter()
         .find_map(|it| name.strip_suffix(it));
     let plain = packed.unwrap_or(name);
     let (stem, ending) = plain.rsplit_once('.').unwrap_or((plain, ""));
     if ABOUT.contains(&stem) || PAGES.contains(&ending) {
-        return Named::Beside;
+        return NamedHistory::Beside;
     }
     if HISTORIES.contains(&ending) || packed.is_some() && ending.is_empty() {
-        return Named::History;
+        return NamedHistory::History;
     }
-    Named::Unknown
+    NamedHistory::Unknown
 }
 
 /// Whether a regular file of a directory may be a history: by its name, because it cannot be read, or by how it begins.
 fn is_file_of_history(path: &Path, name: &str) -> bool {
     let named = kind_of(name);
-    if named == Named::Beside {
+    if named == NamedHistory::Beside {
         return false;
     }
-    if named == Named::History && !name.contains(".json") {
+    if named == NamedHistory::History && !name.contains(".json") {
         return true;
     }
     let Ok(beginning) = source::beginning(path) else {
@@ -241,7 +242,7 @@ fn is_file_of_history(path: &Path, name: &str) -> bool {
     if recognise::is_document(input) {
         return false;
     }
-    named == Named::History || recognise::may_be(input, beginning.is_whole)
+    named == NamedHistory::History || recognise::may_be(input, beginning.is_whole)
 }
 
 #[cfg(test)]
@@ -251,13 +252,13 @@ mod tests {
     #[test]
     fn a_name_tells_a_history_from_what_stands_beside_it() {
         for name in ["a.jsonl", "a.json.gz", "t1.log.zst", "a.gz", "x.bincode"] {
-            assert_eq!(kind_of(name), Named::History, "{name}");
+            assert_eq!(kind_of(name), NamedHistory::History, "{name}");
         }
         for name in ["readme.txt", "a.md", "a.svg.gz", "license"] {
-            assert_eq!(kind_of(name), Named::Beside, "{name}");
+            assert_eq!(kind_of(name), NamedHistory::Beside, "{name}");
         }
         for name in ["hist-00000", "a.tar.gz", "core", ".gitignore"] {
-            assert_eq!(kind_of(name), Named::Unknown, "{name}");
+            assert_eq!(kind_of(name), NamedHistory::Unknown, "{name}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cursor::{Cursor, Input};
 use crate::error::{InputProblem, Place, ReadError};
 use crate::format::Format;
 use crate::formats::dbcop;
-use crate::source::{self, FileSource, SessionLog};
+use crate::source::{self, FileSource, LogFile};
 
 /// Directories that hold nothing but one entry are entered, but no deeper than this.
 const MAX_DEPTH: usize = 4;
@@ -136,12 +136,12 @@ fn no_logs(path: &Path, others: &[PathBuf]) -> ReadError {
 
 fn load_logs(
     format: Format,
-    logs: Vec<SessionLog>,
+    logs: Vec<LogFile>,
     options: &ReadOptions,
 ) -> Result<Found, ReadError> {
     let mut left = options.max_decompressed;
     let mut loaded = Vec::with_capacity(logs.len());
-    for SessionLog { number, path } in logs {
+    for LogFile { number, path } in logs {
         let source = source::load(&path, left, options)?;
         if matches!(source, FileSource::Owned(_)) {
             left = left.saturating_sub(source.len() as u64);

@@ -36,7 +36,7 @@ struct Buffers {
 }
 
 /// A line that is cooled on an executor.
-struct Resident<'a, E> {
+struct ResidentProblem<'a, E> {
     executor: &'a mut E,
     task: &'a Cooling,
     buffers: Buffers,
@@ -53,7 +53,7 @@ pub(crate) fn cool_on<E: Executor>(
     budget: &Budget,
     watch: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Cooled, DeviceError> {
-    let mut resident = Resident::load(executor, task, budget)?;
+    let mut resident = ResidentProblem::load(executor, task, budget)?;
     let mut done = 0;
     let mut n_violated = resident.run(0..0, budget)?;
     while done < task.n_sweeps() && n_violated.last() != Some(&0) {
@@ -73,7 +73,7 @@ pub(crate) fn cool_on<E: Executor>(
     })
 }
 
-impl<'a, E: Executor> Resident<'a, E> {
+impl<'a, E: Executor> ResidentProblem<'a, E> {
     fn load(executor: &'a mut E, task: &'a Cooling, budget: &Budget) -> Result<Self, DeviceError> {
         let n_nodes = task.points.len() as u64;
         let n_counts = task.n_sweeps() as u64 + 1;
@@ -103,7 +103,7 @@ impl<'a, E: Executor> Resident<'a, E> {
         let loads = (0..task.colour_ends.len())
             .map(|colour| load_of(task, colour))
             .collect();
-        let mut resident = Resident {
+        let mut resident = ResidentProblem {
             executor,
             task,
             buffers,
@@ -374,7 +374,7 @@ impl Cooler for GpuCooler {
 #[cfg(test)]
 pub(crate) fn moved_on<E: Executor>(executor: &mut E, task: &Cooling) -> Vec<u32> {
     let budget = Budget::unlimited();
-    let mut resident = Resident::load(executor, task, &budget).expect("it fits");
+    let mut resident = ResidentProblem::load(executor, task, &budget).expect("it fits");
     resident.run(0..task.n_sweeps(), &budget).expect("it runs");
     let mut recording = Recording::default();
     recording.download(resident.buffers.points, 0, task.points.len() as u64);

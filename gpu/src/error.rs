@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// Why a device cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum GpuError {
     /// The name selects no device.
     #[error("expected auto, cpu, gpu, or gpu:<name or index>")]

@@ -48,7 +48,7 @@ const PRUNE_BINDINGS: &[(u32, Access)] = &[
 
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
+pub(crate) struct KernelSource {
     /// The entry point's name.
     pub(crate) entry: &'static str,
     /// The shader's file, without its ending.
@@ -74,7 +74,7 @@ impl Kernel {
     ];
 
     /// Its line.
-    pub(crate) fn about(self) -> About {
+    pub(crate) fn about(self) -> KernelSource {
         let (file, entry, bindings): (_, _, &[(u32, Access)]) = match self {
             Kernel::Sweep => ("closure", "sweep", CLOSURE_BINDINGS),
             Kernel::Level => ("closure", "level", &CLOSURE_BINDINGS[..5]),
@@ -120,7 +120,7 @@ impl Kernel {
                 ],
             ),
         };
-        About {
+        KernelSource {
             entry,
             file,
             bindings,

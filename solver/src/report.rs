@@ -104,6 +104,7 @@ pub struct Report {
 
 /// A check that could not be carried out; this tells nothing about the database.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CheckError {
     /// The history lacks information.
     #[error(transparent)]

@@ -204,7 +204,7 @@ impl Runner<'_> {
         Ok(Needs {
             study: self.study.name.clone(),
             timeout: Some(self.limits.timeout),
-            memory: slurm::memory(self.study.memory, "--memory")?,
+            memory: slurm::memory(self.study.memory, "--memory-limit")?,
             processors: named.max().unwrap_or(1),
             command,
         })

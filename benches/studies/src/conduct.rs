@@ -50,7 +50,7 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
     match &options.mode {
         Mode::List { json } => return runner.list(*json, caller.listener),
         Mode::Cells(ids) => return runner.run_cells(ids, caller),
-        Mode::Slurm(_) => slurm::expect(study.memory, "--memory")?,
+        Mode::Slurm(_) => slurm::expect(study.memory, "--memory-limit")?,
         Mode::Local | Mode::Prepare => {}
     }
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;

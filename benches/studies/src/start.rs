@@ -78,7 +78,7 @@ impl StudyRequest {
             "--timeout",
             self.timeout.map(|it| it.as_secs_f64().to_string()),
         );
-        add("--memory", self.memory.map(|n| n.to_string()));
+        add("--memory-limit", self.memory.map(|n| n.to_string()));
         for (name, value) in &self.set {
             add("--set", Some(format!("{name}={value}")));
         }

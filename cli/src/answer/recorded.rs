@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use kingsnake_adya::AdyaError;
 use kingsnake_encodings::BackendOptions;
 use kingsnake_history::adya::PlLevel;
+use kingsnake_report::answer::OtherOrder;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Engines, Techniques, check_on};
 use kingsnake_solver::level::Level;
@@ -69,41 +70,6 @@ fn read_order(history: &History, path: &Path) -> Result<Vec<TxnId>> {
             })
         })
         .collect()
-}
-
-/// Whether some other order explains what clients saw, if a certificate is refuted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherOrder {
-    /// One does.
-    Some,
-    /// None does.
-    None,
-    /// Not decided.
-    Undecided,
-}
-
-impl OtherOrder {
-    /// In one word, for JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            OtherOrder::Some => "yes",
-            OtherOrder::None => "no",
-            OtherOrder::Undecided => "undecided",
-        }
-    }
-
-    /// In a sentence.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            OtherOrder::Some => {
-                "Some other order explains what the clients saw: the protocol broke its own order, but no client observed a violation."
-            }
-            OtherOrder::None => "No other order explains what the clients saw either.",
-            OtherOrder::Undecided => {
-                "Whether some other order explains what the clients saw was not decided."
-            }
-        }
-    }
 }
 
 /// Searches another order, if the history is its own certificate in the plan and its level can be searched.

@@ -296,6 +296,10 @@ impl<'a> Compared<'a> {
         let mean = mean.map_or(String::new(), |it| {
             format!("; geometric mean of the ratios {it:.3}")
         });
+        if self.pairs.is_empty() {
+            out.push_str("no check is in both runs; checks are matched by name\n");
+            return out;
+        }
         let _ = writeln!(
             out,
             "{} in both: {}, {} faster, {} slower, {} within each other's range{mean}",

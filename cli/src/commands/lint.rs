@@ -13,9 +13,9 @@ use crate::answer::base_name;
 use crate::args::LintArgs;
 use crate::input::{files, load};
 use crate::limits::{Stopped, is_stdio};
+use crate::lint::lint;
 use crate::many::tell_others;
 use crate::output::{Output, expect_apart, put};
-use crate::remarks::remarks;
 use crate::voice::{Voice, first_of, say};
 
 /// Reads every history on the paths, and prints the problems found.
@@ -55,7 +55,7 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
             Err(error) => return Err(error),
         };
         let mut found = parsed.warnings.clone();
-        found.extend(remarks(&parsed));
+        found.extend(lint(&parsed.history, parsed.format));
         for remark in first_of(&found) {
             words.push_str(&format!("{name}: {remark}\n"));
         }

@@ -16,7 +16,7 @@ use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::{PruneOptions, PruneStats, Variable};
 use serde_json::{Value, json};
 
-use crate::args::SolveArgs;
+use crate::args::{SolveArgs, SolveFormat};
 use crate::json::{reason_kind, rounds, solver};
 use crate::processor;
 use crate::voice::{Voice, complain, say};
@@ -73,6 +73,8 @@ pub fn run(args: &SolveArgs, voice: Voice, start: Instant, budget: &Budget) -> R
     if args.json {
         let document = document(args, &solved, &took, start.elapsed().as_secs_f64());
         say(&format!("{document}\n"))?;
+    } else if args.format == SolveFormat::Competition {
+        say(&competition(&solved))?;
     } else {
         tell(&solved, voice)?;
     }
@@ -111,6 +113,26 @@ fn tell(solved: &Solved, voice: Voice) -> Result<()> {
         Solved::Unknown(reason) => complain(&format!("unknown: {reason}")),
     }
     Ok(())
+}
+
+/// Literals in one `v` line.
+const IN_A_LINE: usize = 16;
+
+/// The answer as SAT solvers give it in competitions.
+fn competition(solved: &Solved) -> String {
+    let model = match solved {
+        Solved::Model(model) => model,
+        Solved::Core(_) => return "s UNSATISFIABLE\n".to_owned(),
+        Solved::Unknown(reason) => return format!("c {reason}\ns UNKNOWN\n"),
+    };
+    let mut numbers = literals(model);
+    numbers.push(0);
+    let mut out = "s SATISFIABLE\n".to_owned();
+    for some in numbers.chunks(IN_A_LINE) {
+        let words: Vec<String> = some.iter().map(i64::to_string).collect();
+        out.push_str(&format!("v {}\n", words.join(" ")));
+    }
+    out
 }
 
 /// The answer as JSON, with those fields of a check's document (docs/json.md) that apply to an instance.

@@ -74,7 +74,7 @@ struct Hunt<'a> {
 fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
     let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
     words.push(format!("--out={}", args.out.display()));
-    words.extend(args.memory.map(|size| format!("--memory={size}")));
+    words.extend(args.memory.map(|size| format!("--memory-limit={size}")));
     words.extend(args.shrink.then(|| "--shrink".to_owned()));
     BatchOptions {
         name: "hunt".to_owned(),
@@ -89,7 +89,7 @@ fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
         words,
         timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
         memory: args.memory,
-        memory_option: "--memory",
+        memory_option: "--memory-limit",
         processors: 1,
     }
 }

@@ -29,7 +29,7 @@ use kingsnake_studies::{
 };
 use serde_json::{Value, json};
 
-use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
+use crate::args::{AnnotationsArg, CheckManyArgs, Typed};
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
 use crate::study_bar::StudyBar;
@@ -37,7 +37,7 @@ use crate::voice::{Voice, complain, count, say, say_as_it_is};
 use crate::{interrupt, memory};
 pub use row::ManyRow;
 pub use serve::serve;
-use workers::{Asked, Workers};
+use workers::{ServedHistory, Workers};
 
 /// How often a document is in memory at most: as it was read, in its row, and in what is written of all rows.
 const COPIES: u64 = 8;
@@ -150,6 +150,8 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
     let single = [
         ("--certificate", &files.certificate),
         ("--proof", &files.proof),
+        ("--edn", &files.edn),
+        ("--directory", &files.directory),
         ("--dot", &files.dot),
         ("--svg", &files.svg),
         ("--report", &files.report),
@@ -240,7 +242,7 @@ impl Many {
             words,
             directory: args.many.out.clone(),
             // If a page was requested by name, it is the only one.
-            has_pages: takes_report(check.level.level) && check.files.report.is_none(),
+            has_pages: check.files.report.is_none(),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
                 memory: None,
@@ -362,11 +364,6 @@ fn changed(path: &Path) -> String {
     told.unwrap_or_default()
 }
 
-/// Whether a check at this level writes a page.
-fn takes_report(level: Option<LevelArg>) -> bool {
-    level.is_none_or(|it| it.one().is_some())
-}
-
 impl Batch for Many {
     fn n_cells(&self) -> usize {
         self.histories.len()
@@ -411,7 +408,7 @@ impl Batch for Many {
                 .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
             page = Some(path);
         }
-        let asked = Asked {
+        let asked = ServedHistory {
             history: &item.history,
             report: page.as_deref(),
         };

@@ -10,6 +10,9 @@ use kingsnake_watch::{EMPTY_LIST, KeyNumber, ValueName};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+/// So many bytes of lines are read by two threads.
+const LARGE: usize = 1 << 16;
+
 /// A name or a value, as it stands in the log.
 #[derive(Clone, Copy)]
 enum Plain<'a> {
@@ -281,38 +284,29 @@ impl LogNames {
         file: &str,
         line: u64,
     ) -> Result<(Vec<LoggedTxn>, InitialValues)> {
-        let mut bytes = Vec::with_capacity(header.len() + 1 + lines.len());
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.push(b'\n');
-        bytes.extend_from_slice(lines);
-        let parsed = read_bytes(Format::Kingsnake, &bytes, file).map_err(|error| {
-            let at = match error.place() {
-                Place::Line(at) if at > 1 => line + at as u64 - 2,
-                _ => line,
-            };
-            anyhow!("{file}, line {at}: {}", error.problem())
-        })?;
-        let history = parsed.history;
-        expect_plain(&history, file, line)?;
-        let mut keys = vec![u32::MAX; history.n_keys()];
-        let mut txns = Vec::with_capacity(history.n_txns());
-        for session in 0..history.n_sessions() as u32 {
-            let session = SessionId(session);
-            let number = self
-                .sessions
-                .number(&history, history.session_token(session));
-            for txn in history.session_txns(session) {
-                let txn = TxnId(txn);
-                let logged = self.reduce(&history, txn, number, &mut keys)?;
-                txns.push(logged);
+        let (mut txns, mut initial) = (Vec::new(), Vec::new());
+        let has_initial = memchr::memmem::find(lines, b"{\"initial\"").is_some();
+        for history in parse(header, lines, file, line)? {
+            expect_plain(&history, file, line)?;
+            self.reduce_all(&history, &mut txns)?;
+            if has_initial {
+                initial.extend(self.initial_values(&history));
             }
         }
-        let initial = if memchr::memmem::find(lines, b"{\"initial\"").is_some() {
-            self.initial_values(&history)
-        } else {
-            Vec::new()
-        };
         Ok((txns, initial))
+    }
+
+    fn reduce_all(&mut self, history: &History, txns: &mut Vec<LoggedTxn>) -> Result<()> {
+        let mut keys = vec![u32::MAX; history.n_keys()];
+        for session in 0..history.n_sessions() as u32 {
+            let session = SessionId(session);
+            let name = history.session_token(session);
+            let number = self.sessions.number(history, name);
+            for txn in history.session_txns(session) {
+                txns.push(self.reduce(history, TxnId(txn), number, &mut keys)?);
+            }
+        }
+        Ok(())
     }
 
     /// The values of single keys that mean the initial state.
@@ -389,6 +383,39 @@ impl LogNames {
         }
         Ok(logged)
     }
+}
+
+/// Reads lines; two halves at the same time where there are many.
+fn parse(header: &str, lines: &[u8], file: &str, line: u64) -> Result<Vec<History>> {
+    if lines.len() < LARGE {
+        return Ok(vec![parse_part(header, lines, file, line)?]);
+    }
+    let middle = lines.len() / 2;
+    let end = memchr::memchr(b'\n', &lines[middle..]).map_or(lines.len(), |it| middle + it + 1);
+    let (first, second) = lines.split_at(end);
+    let (first, second) = rayon::join(
+        || parse_part(header, first, file, line),
+        || {
+            let n_before = memchr::memchr_iter(b'\n', first).count() as u64;
+            parse_part(header, second, file, line + n_before)
+        },
+    );
+    Ok(vec![first?, second?])
+}
+
+fn parse_part(header: &str, lines: &[u8], file: &str, line: u64) -> Result<History> {
+    let mut bytes = Vec::with_capacity(header.len() + 1 + lines.len());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.push(b'\n');
+    bytes.extend_from_slice(lines);
+    let parsed = read_bytes(Format::Kingsnake, &bytes, file).map_err(|error| {
+        let at = match error.place() {
+            Place::Line(at) if at > 1 => line + at as u64 - 2,
+            _ => line,
+        };
+        anyhow!("{file}, line {at}: {}", error.problem())
+    })?;
+    Ok(parsed.history)
 }
 
 fn expect_plain(history: &History, file: &str, line: u64) -> Result<()> {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use kingsnake_history::model::visible;
 
+use crate::measure::count;
+
 /// Text in which every character is shown as itself, in content and in quoted attributes. Invisible characters are
 /// written as codes; line ends stay.
 pub struct Escaped<'a>(pub &'a str);
@@ -51,6 +53,24 @@ pub fn without_commands(text: &str) -> String {
     };
     let lines: Vec<String> = text.split('\n').map(line).collect();
     lines.join("\n").replace("##", "#\\u0023")
+}
+
+/// More warnings are only counted.
+const MOST_WARNINGS: usize = 20;
+/// A longer message is shown by its two ends.
+pub const LONGEST_MESSAGE: usize = 4_000;
+
+/// The first of the warnings, and how many more there are.
+pub fn first_of(warnings: &[String]) -> impl Iterator<Item = String> {
+    let n_more = warnings.len().saturating_sub(MOST_WARNINGS);
+    let more = (n_more > 0).then(|| {
+        format!(
+            "and {} (--json lists them all)",
+            count(n_more, "more warning")
+        )
+    });
+    let told = warnings.iter().take(MOST_WARNINGS);
+    told.map(|words| short(words, LONGEST_MESSAGE)).chain(more)
 }
 
 /// A text in a cell of a table or a heading of Markdown: on one line, without links, code or markup of its own.

@@ -1,10 +1,16 @@
 //! Counts, durations and sizes for people.
-//!
-//! indicatif's durations are whole units ("2 seconds"), too coarse for a check; so durations and sizes are formatted here.
 
 /// A number with thousands separators.
 pub fn grouped(number: impl Into<u64>) -> String {
-    indicatif::HumanCount(number.into()).to_string()
+    let digits = number.into().to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// A count of things: `1 key`, `2 keys`.

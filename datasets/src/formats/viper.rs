@@ -24,7 +24,7 @@ pub(crate) fn read(
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
-    let mut feed = Feed::default();
+    let mut feed = ViperFeed::default();
     loop {
         let again = match feed.read_all(logs, builder)? {
             ReadingEnd::Read => break,
@@ -36,9 +36,9 @@ pub(crate) fn read(
             ReadingEnd::DeletesCameLate => feed.known,
         };
         *builder = HistoryBuilder::new();
-        feed = Feed {
+        feed = ViperFeed {
             known: again,
-            ..Feed::default()
+            ..ViperFeed::default()
         };
     }
     for log in logs.iter().filter(|log| log.input.bytes.is_empty()) {
@@ -65,7 +65,7 @@ struct Foreknowledge {
 }
 
 #[derive(Default)]
-struct Feed {
+struct ViperFeed {
     known: Foreknowledge,
     /// Whether nothing was read, and that was taken for no more than a value.
     has_read_nothing: bool,
@@ -78,7 +78,7 @@ struct Feed {
     values: Vec<(Token, Token, bool)>,
 }
 
-impl Feed {
+impl ViperFeed {
     fn read_all(
         &mut self,
         logs: &[SessionLog<'_>],

@@ -85,7 +85,7 @@ impl Chosen {
     }
 
     /// The sides of a shortest cycle through a node, if it is on one.
-    fn cycle(&self, start: u32, search: &mut Search) -> Option<Vec<Lit>> {
+    fn cycle(&self, start: u32, search: &mut LazySearch) -> Option<Vec<Lit>> {
         search.clear();
         search.queue.push_back((start, 0));
         while let Some((node, distance)) = search.queue.pop_front() {
@@ -137,7 +137,7 @@ impl Chosen {
 }
 
 /// The search's arrays, kept between searches.
-struct Search {
+struct LazySearch {
     queue: VecDeque<(u32, u32)>,
     distance: Vec<u32>,
     parent: Vec<(u32, usize)>,
@@ -147,9 +147,9 @@ struct Search {
     back: Option<(u32, u32, usize)>,
 }
 
-impl Search {
-    fn new(n_nodes: usize) -> Search {
-        Search {
+impl LazySearch {
+    fn new(n_nodes: usize) -> LazySearch {
+        LazySearch {
             queue: VecDeque::new(),
             distance: vec![NONE; n_nodes],
             parent: vec![(NONE, 0); n_nodes],
@@ -226,7 +226,7 @@ pub(super) fn cycles(chosen: &Chosen, budget: &Budget) -> Result<Cycles, StopRea
     for &component in &chosen.component {
         size[component as usize] += 1;
     }
-    let mut search = Search::new(n_nodes);
+    let mut search = LazySearch::new(n_nodes);
     let mut found = Cycles::new();
     for node in 0..n_nodes as u32 {
         if size[chosen.component[node as usize] as usize] > 1 {

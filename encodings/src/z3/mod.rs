@@ -45,7 +45,7 @@ const BYTES: [u64; 2] = [700, 2000];
 const MANY: usize = 50_000;
 
 /// How a question is stated.
-pub(crate) struct Encoding {
+pub(crate) struct Z3Encoding {
     pub name: &'static str,
     /// The logic, if Z3 has a solver for it that is better than the general one.
     logic: Option<&'static str>,
@@ -55,11 +55,11 @@ pub(crate) struct Encoding {
     only_si: bool,
 }
 
-pub(crate) const DIFFERENCE: &Encoding = &difference::ENCODING;
-pub(crate) const ORDER: &Encoding = &order::ENCODING;
-pub(crate) const PROPAGATOR: &Encoding = &propagator::ENCODING;
-pub(crate) const GSI: &Encoding = &gsi::ENCODING;
-pub(crate) const ASI: &Encoding = &asi::ENCODING;
+pub(crate) const DIFFERENCE: &Z3Encoding = &difference::ENCODING;
+pub(crate) const ORDER: &Z3Encoding = &order::ENCODING;
+pub(crate) const PROPAGATOR: &Z3Encoding = &propagator::ENCODING;
+pub(crate) const GSI: &Z3Encoding = &gsi::ENCODING;
+pub(crate) const ASI: &Z3Encoding = &asi::ENCODING;
 
 /// The question: some of the constraints.
 pub(crate) struct Asked<'a> {
@@ -104,7 +104,7 @@ pub(crate) struct Stated {
 /// The back ends.
 #[derive(Clone)]
 pub(crate) struct Z3 {
-    encoding: &'static Encoding,
+    encoding: &'static Z3Encoding,
     seed: u32,
     /// Sides to be tried first.
     assumed: Vec<(u32, Side)>,
@@ -118,7 +118,7 @@ enum Z3Run {
 }
 
 impl Z3 {
-    pub(crate) fn new(encoding: &'static Encoding, options: &BackendOptions) -> Z3 {
+    pub(crate) fn new(encoding: &'static Z3Encoding, options: &BackendOptions) -> Z3 {
         Z3 {
             encoding,
             seed: options.seed,

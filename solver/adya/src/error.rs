@@ -6,6 +6,7 @@ use thiserror::Error;
 
 /// The history lacks information, or contradicts itself; this tells nothing about the database.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AdyaError {
     /// The order of some versions is not known.
     #[error(

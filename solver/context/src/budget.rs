@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Why a check ended without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopReason {
     /// The time limit passed.
     Time(Duration),

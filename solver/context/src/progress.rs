@@ -36,6 +36,7 @@ impl Phase {
 
 /// An event.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ProgressEvent {
     /// One of several levels is checked, by this name; the following events belong to it.
     Asking(&'static str),

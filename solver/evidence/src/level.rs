@@ -14,14 +14,32 @@ use crate::{Read, wrong};
 pub struct LevelView {
     name: &'static str,
     model: &'static str,
-    session_order: bool,
-    real_time: bool,
+    session_order: Option<bool>,
+    real_time: Option<bool>,
     snapshots: Option<&'static str>,
     times: Option<&'static str>,
     clock_drift_ms: Option<f64>,
-    refusals_count: bool,
+    refusals_count: Option<bool>,
     along: Option<&'static str>,
     words: String,
+}
+
+impl LevelView {
+    /// What has no promise: all levels, or the rule of a workload.
+    pub fn named(name: &'static str, words: String) -> Self {
+        LevelView {
+            name,
+            model: name,
+            session_order: None,
+            real_time: None,
+            snapshots: None,
+            times: None,
+            clock_drift_ms: None,
+            refusals_count: None,
+            along: None,
+            words,
+        }
+    }
 }
 
 /// A promise; `name` is the level as typed.
@@ -34,12 +52,12 @@ pub fn level_view(promise: &Promise, name: &'static str) -> LevelView {
     LevelView {
         name,
         model: promise.name(),
-        session_order,
-        real_time: real_time.is_some(),
+        session_order: Some(session_order),
+        real_time: Some(real_time.is_some()),
         snapshots: real_time.map(|it| it.snapshots.name()),
         times: real_time.map(|it| it.times.name()),
         clock_drift_ms: real_time.map(|it| it.drift as f64 / 1e6),
-        refusals_count: promise.refusals_count(),
+        refusals_count: Some(promise.refusals_count()),
         along: match promise {
             Promise::Along(along) => Some(along.name()),
             _ => None,

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::level::{Level, hyphenated};
+
 /// A consistency model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsistencyModel {
@@ -206,19 +208,16 @@ pub const ANOMALY_ALIASES: &[(&str, &str)] = &[
     ("long-fork", "G-nonadjacent-item"),
 ];
 
-/// A name as in the tables, in small letters: SQL puts spaces between words.
-fn hyphenated(name: &str) -> String {
-    let words: Vec<&str> = name.split([' ', '_']).filter(|it| !it.is_empty()).collect();
-    words.join("-").to_ascii_lowercase()
-}
-
-/// A model by any of its names, in any case and with spaces or hyphens.
+/// A model by any of its names, or of the level of that meaning, in any case and with spaces or hyphens.
 pub fn model(name: &str) -> Option<&'static ConsistencyModel> {
-    let name = hyphenated(name);
-    let is_it = |it: &&str| it.eq_ignore_ascii_case(&name);
-    MODELS
-        .iter()
-        .find(|model| is_it(&model.name) || model.aliases.iter().any(is_it))
+    let of = |name: &str| {
+        let is_it = |it: &&str| it.eq_ignore_ascii_case(name);
+        let named =
+            |model: &&ConsistencyModel| is_it(&model.name) || model.aliases.iter().any(is_it);
+        MODELS.iter().find(named)
+    };
+    let by_level = || of(name.parse::<Level>().ok()?.name());
+    of(&hyphenated(name)).or_else(by_level)
 }
 
 /// An anomaly by any of its names, in any case and with spaces or hyphens; `-session` is as good as `-process`.

@@ -363,12 +363,12 @@ impl Level {
             Level::Rc => &["rc", "read-committed"],
             Level::Linearizable => &["linearizable", "linearizability", "linearisable"],
             Level::AsRecorded => &["as-recorded"],
-            Level::Pl(PlLevel::Pl1) => &["pl-1"],
+            Level::Pl(PlLevel::Pl1) => &["pl-1", "read-uncommitted"],
             Level::Pl(PlLevel::Pl2) => &["pl-2"],
-            Level::Pl(PlLevel::Pl2Plus) => &["pl-2+"],
-            Level::Pl(PlLevel::Pl299) => &["pl-2.99"],
+            Level::Pl(PlLevel::Pl2Plus) => &["pl-2+", "consistent-view"],
+            Level::Pl(PlLevel::Pl299) => &["pl-2.99", "repeatable-read"],
             Level::Pl(PlLevel::PlSi) => &["pl-si"],
-            Level::Pl(PlLevel::Pl3) => &["pl-3"],
+            Level::Pl(PlLevel::Pl3) => &["pl-3", "conflict-serializable"],
         }
     }
 
@@ -438,6 +438,15 @@ impl fmt::Display for Level {
     }
 }
 
+/// A name as the tables of levels and models have it, in small letters: SQL puts spaces between words, programs underscores.
+pub fn hyphenated(name: &str) -> String {
+    let words: Vec<&str> = name
+        .split([' ', '_', '-'])
+        .filter(|it| !it.is_empty())
+        .collect();
+    words.join("-").to_ascii_lowercase()
+}
+
 /// There is no level of that name: the given name, and the known ones.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no level {0:?}; the levels are {1}")]
@@ -447,9 +456,10 @@ impl FromStr for Level {
     type Err = UnknownLevel;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let spelt = hyphenated(name);
         let found = Level::ALL
             .into_iter()
-            .find(|level| level.names().iter().any(|it| it.eq_ignore_ascii_case(name)));
+            .find(|level| level.names().contains(&spelt.as_str()));
         found.ok_or_else(|| {
             let names = Level::ALL.map(Level::name);
             UnknownLevel(name.to_owned(), names.join(", "))
@@ -507,7 +517,19 @@ mod tests {
     fn every_level_answers_to_its_name() {
         for level in Level::ALL {
             for name in level.names() {
-                assert_eq!(name.parse(), Ok(level));
+                assert_eq!(hyphenated(name), *name, "as it is compared");
+                for spelt in [
+                    name.to_uppercase(),
+                    name.replace('-', " "),
+                    name.replace('-', "_"),
+                ] {
+                    assert_eq!(spelt.parse(), Ok(level), "{spelt}");
+                }
+                // What is expected of a history is a model of the same meaning, by whatever name.
+                let model = |name: &str| crate::lattice::model(name).map(|it| it.name);
+                if *name != "causal" {
+                    assert_eq!(model(name), model(level.name()), "{name}");
+                }
             }
         }
         assert!("serial".parse::<Level>().is_err());

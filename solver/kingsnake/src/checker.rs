@@ -1,23 +1,28 @@
 //! A check with all its options.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use kingsnake_certify::Meaning;
 use kingsnake_encodings::{BACKENDS, BackendOptions, UnknownBackend};
 use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
-use kingsnake_history::budget::Budget;
-use kingsnake_history::level::{Level, Spec};
+use kingsnake_history::budget::{Budget, StopReason};
+use kingsnake_history::definition::Definition;
+use kingsnake_history::level::{Level, Spec, UnknownLevel};
 use kingsnake_history::model::History;
 use kingsnake_history::progress::{Progress, Silent};
 use kingsnake_history::promise::Promise;
+use kingsnake_report::anomalies::{self, FoundAnomalies};
 use kingsnake_solver::auto;
-use kingsnake_solver::check::{CheckError, CheckStats, Engines, Techniques};
+use kingsnake_solver::check::{CheckError, CheckStats, Engines, Report, Techniques};
 use kingsnake_solver::check_promise;
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::prune::Device;
 use thiserror::Error;
 
+use crate::report::CheckReport;
 use crate::shrink::{ShrinkAnswer, ShrinkListener, shrink};
 use crate::verdict::Verdict;
 
@@ -26,6 +31,7 @@ const PER_LEVEL: Duration = Duration::from_secs(60);
 
 /// A check that could not be carried out; this tells nothing about the database.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The level requires what was switched off.
     #[error("{0} demands session order, which was switched off")]
@@ -36,6 +42,9 @@ pub enum Error {
     /// The history lacks information, or an engine failed.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// A limit ended what has no verdict.
+    #[error("{0}")]
+    Stopped(StopReason),
 }
 
 enum BackendChoice {
@@ -166,6 +175,30 @@ impl Checker {
         self.promise = None;
         self.level = level;
         self
+    }
+
+    /// The level by any of its names, as `kingsnake check --level` takes them, also as a paper defines it: `snapshot isolation`,
+    /// `PL-2.99`, `viper/si`.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let words = |name| Ok::<_, Box<dyn std::error::Error>>(Checker::new().level_named(name)?.promise()?.to_string());
+    /// assert_eq!(words("snapshot isolation")?, words("si")?);
+    /// assert_eq!(words("viper/si")?, "snapshot isolation without session order");
+    /// assert!(Checker::new().level_named("nonsense").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn level_named(self, name: &str) -> Result<Self, UnknownLevel> {
+        match Definition::named(name) {
+            Some(definition) => {
+                let promise = definition.level.promise(definition.spec(), false);
+                Ok(self.level(definition.level).hold_to(promise))
+            }
+            None => Ok(self.level(name.parse()?)),
+        }
     }
 
     /// Whether a session's transactions keep their order [default: yes].
@@ -564,6 +597,52 @@ impl Checker {
         self.check_within(history, &budget)
     }
 
+    /// Checks a history, for a page, a picture or a JSON document.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Level};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/long-fork.jsonl"))?;
+    /// let report = Checker::new().level(Level::Si).report(&history)?;
+    /// assert!(report.page().contains("snapshot isolation"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn report<'h>(&mut self, history: &'h History) -> Result<CheckReport<'h>, Error> {
+        self.report_of(Cow::Borrowed(history))
+    }
+
+    /// The same of a history that the report keeps.
+    pub fn report_of<'h>(&mut self, history: Cow<'h, History>) -> Result<CheckReport<'h>, Error> {
+        let (start, budget) = (Instant::now(), self.budget());
+        let (promise, report) = self.asked(&history, &budget)?;
+        let time = start.elapsed();
+        Ok(CheckReport::new(history, self.level, promise, report, time))
+    }
+
+    /// Every class of anomaly that a history shows, whatever the level, and the models that they rule out.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/strong-session-si/write-skew.jsonl"))?;
+    /// let found = Checker::new().anomalies(&history)?;
+    /// let names: Vec<&str> = found.classes().map(|(class, _)| class.name).collect();
+    /// assert_eq!(names, ["G2-item"]);
+    /// assert!(found.boundary.not.contains("repeatable-read"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn anomalies(&self, history: &History) -> Result<FoundAnomalies, Error> {
+        let found = anomalies::find(&Meaning::of(history), &self.budget());
+        let found = found.map_err(CheckError::Resolve)?;
+        found.map_err(Error::Stopped)
+    }
+
     /// The smallest part of a violated history, in sessions, transactions and operations, that shows the same anomaly. Each part is
     /// checked as [`Checker::check`] does, within limits that count for all of them; the listener gets every part that is smaller.
     ///
@@ -598,12 +677,17 @@ impl Checker {
         history: &'h History,
         budget: &Budget,
     ) -> Result<Verdict<'h>, Error> {
+        let (promise, report) = self.asked(history, budget)?;
+        Ok(Verdict::new(history, promise, report.verdict))
+    }
+
+    fn asked(&mut self, history: &History, budget: &Budget) -> Result<(Promise, Report), Error> {
         let promise = self.promise()?;
         let report = self.with_engines(|engines, techniques, progress| {
             check_promise(history, &promise, techniques, engines, budget, progress)
         })?;
-        self.stats = report.stats;
-        Ok(Verdict::new(history, promise, report.verdict))
+        self.stats.clone_from(&report.stats);
+        Ok((promise, report))
     }
 
     /// Calls `ask` with the back end, the device, the techniques and the listener.

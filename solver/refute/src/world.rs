@@ -84,7 +84,7 @@ impl<'a> Universe<'a> {
 
     /// The world of some of the transactions; they must be sorted.
     pub(super) fn world(&self, nodes: &[Node]) -> World {
-        let mut draft = Draft {
+        let mut draft = WorldDraft {
             universe: self,
             nodes,
             best: FxHashMap::default(),
@@ -167,7 +167,7 @@ fn touches(polygraph: &Polygraph, key: KeyId, members: &FxHashSet<Node>) -> Vec<
 /// Two points, and what an arc between them depends on.
 type Condition = (u32, u32, Option<(u32, usize)>);
 
-struct Draft<'u, 'a> {
+struct WorldDraft<'u, 'a> {
     universe: &'u Universe<'a>,
     nodes: &'u [Node],
     /// The cheapest arc between two points on each condition.
@@ -177,7 +177,7 @@ struct Draft<'u, 'a> {
     splits: Vec<Split>,
 }
 
-impl Draft<'_, '_> {
+impl WorldDraft<'_, '_> {
     fn txn(&self, node: Node) -> TxnId {
         self.universe.polygraph.resolved().txn(node)
     }

@@ -101,13 +101,13 @@ pub fn assume_keys(
 }
 
 /// Who left each value, and who else read it.
-struct Writers {
+struct AssumedWriters {
     of: FxHashMap<ValueId, TxnId>,
     read: FxHashSet<ValueId>,
 }
 
-fn writers(history: &History) -> Result<Writers, AssumeError> {
-    let mut writers = Writers {
+fn writers(history: &History) -> Result<AssumedWriters, AssumeError> {
+    let mut writers = AssumedWriters {
         of: FxHashMap::default(),
         read: FxHashSet::default(),
     };
@@ -159,7 +159,7 @@ fn list_keys(history: &History) -> FxHashSet<KeyId> {
 }
 
 /// Whether it is certain that a transaction took effect.
-fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
+fn counts(history: &History, txn: TxnId, writers: &AssumedWriters) -> bool {
     let is_seen = |op: &Op| match op {
         Op::Write { value, .. } | Op::Append { value, .. } => writers.read.contains(value),
         _ => false,
@@ -171,7 +171,7 @@ fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
     }
 }
 
-fn touches(history: &History, txn: TxnId, writers: &Writers) -> Vec<(KeyId, Vec<Touch>)> {
+fn touches(history: &History, txn: TxnId, writers: &AssumedWriters) -> Vec<(KeyId, Vec<Touch>)> {
     let mut all: Vec<(KeyId, Vec<Touch>)> = Vec::new();
     let mut place: FxHashMap<KeyId, usize> = FxHashMap::default();
     let mut wrote: FxHashSet<KeyId> = FxHashSet::default();

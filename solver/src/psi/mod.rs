@@ -12,7 +12,7 @@ mod tests;
 mod ways;
 
 use known::Known;
-pub(crate) use search::{Blamed, Found, ReadChoice, ReadChoices};
+pub(crate) use search::{Blamed, FoundForks, ReadChoice, ReadChoices};
 
 use crate::budget::{Budget, StopReason};
 use crate::context::Context;
@@ -29,7 +29,7 @@ use kingsnake_refute::NoProof;
 
 /// What is checked, and within which limits.
 #[derive(Clone, Copy)]
-struct Scene<'a> {
+struct PsiScene<'a> {
     check: &'a Check<'a>,
     budget: &'a Budget,
 }
@@ -49,7 +49,7 @@ pub(crate) fn settle(
     }
     context.begin(Phase::Prune)?;
     let budget = context.budget;
-    let scene = Scene { check, budget };
+    let scene = PsiScene { check, budget };
     let mut known = Known::new(polygraph, budget)?;
     let (mut decider, mut blamed) = (Decider::Prune, Blamed::default());
     if known.prune(check.techniques.prune_rounds, budget)? {
@@ -59,11 +59,11 @@ pub(crate) fn settle(
         let found;
         (decider, found) = search::search(&scene, &known, &nothing, backend, context)?;
         match found {
-            Found::Order(order, _) => {
+            FoundForks::Order(order, _) => {
                 let points = order.into_iter().filter_map(|it| polygraph.point(it));
                 return Ok((decider, points.collect()));
             }
-            Found::No(found) => blamed = found,
+            FoundForks::No(found) => blamed = found,
         }
     }
     context.go_on(Phase::Explain);
@@ -81,12 +81,12 @@ pub(crate) fn ask(
     choices: &ReadChoices<'_>,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<Found, Stop> {
+) -> Result<FoundForks, Stop> {
     let budget = context.budget;
-    let scene = Scene { check, budget };
+    let scene = PsiScene { check, budget };
     let mut known = Known::new(polygraph, budget)?;
     if !known.prune(check.techniques.prune_rounds, budget)? {
-        return Ok(Found::No(Blamed::default()));
+        return Ok(FoundForks::No(Blamed::default()));
     }
     let found = search::search(&scene, &known, choices, backend, context)?;
     Ok(found.1)

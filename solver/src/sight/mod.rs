@@ -3,8 +3,8 @@
 //! Each read with several candidates is a choice. What weak readers see is stated beforehand as edges that the choices guard
 //! (`relate/sights`), what transactions at pc, si and ser read as rw edges (`relate/choices`). The loop begins without most of these
 //! reads: where an order leaves a read a version (`told`), nothing more is asked of it. The others are attended to (`attended`): what is
-//! certain now narrows them again, and the rest is stated anew. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
-//! lemmas: edges guarded by the reads on the path (`causal`). A no is explained by cases of what reads were of (`prove`).
+//! certain now narrows them again, and the rest is stated again. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
+//! lemmas: edges guarded by the reads on the path (`causal`). A violation is explained by cases of the candidates of reads (`prove`).
 
 mod attended;
 mod blame;

@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::causal::{Lemma, Pasts};
+use super::causal::{CausalLemma, Pasts};
 use super::narrow::State;
 use super::pose::FoundOrder;
 use super::{Scene, Taken};
@@ -22,7 +22,7 @@ pub(super) struct Told {
     /// The reads that have to be attended to, sorted by their readers' places.
     pub(super) missed: Vec<usize>,
     /// What the reads that are attended to break.
-    pub(super) lemmas: Vec<Lemma>,
+    pub(super) lemmas: Vec<CausalLemma>,
 }
 
 pub(super) struct Telling<'t, 'a> {
@@ -31,7 +31,7 @@ pub(super) struct Telling<'t, 'a> {
     found: &'t FoundOrder,
     pub(super) versions: Vec<Option<VersionId>>,
     missed: Vec<usize>,
-    pub(super) lemmas: Vec<Lemma>,
+    pub(super) lemmas: Vec<CausalLemma>,
     pub(super) pasts: Option<Pasts>,
 }
 
@@ -301,7 +301,7 @@ impl Telling<'_, '_> {
                 // Too much to state: these versions are forbidden.
                 let rows = counting.rows.iter();
                 let guard = rows.map(|it| (it.read, version(it.read)));
-                self.lemmas.push(Lemma::new(guard.collect(), None));
+                self.lemmas.push(CausalLemma::new(guard.collect(), None));
             }
         }
     }

@@ -119,7 +119,7 @@ pub(crate) enum Lemma {
 }
 
 /// The question: a graph, the obligations, and the likely positions of its nodes.
-pub(crate) struct Asked<'a, 'o> {
+pub(crate) struct AskedOrder<'a, 'o> {
     pub(crate) check: &'a Check<'a>,
     pub(crate) base: &'a Resolved,
     pub(crate) ranks: Option<&'a Ranks>,
@@ -174,7 +174,7 @@ pub(crate) fn settle(
     expect_candidates(&base)?;
     let (budget, progress) = (context.budget, &mut *context.progress);
     let stats = &mut context.stats;
-    let asked = Asked::of(check, &base, polygraph);
+    let asked = AskedOrder::of(check, &base, polygraph);
     let refutation = match run(asked, backend, stats, budget, progress)? {
         Ended::Order(decider, order) => {
             let point = |(node, moment)| Point {
@@ -207,7 +207,7 @@ pub(crate) fn find(
         crate::relate::construct_within(check.history, base.clone(), check.spec, shape, budget)?;
     let (stats, asked) = (
         &mut CheckStats::default(),
-        Asked::of(check, base, polygraph),
+        AskedOrder::of(check, base, polygraph),
     );
     Ok(match run(asked, backend, stats, budget, &mut Silent)? {
         Ended::Order(_, order) => Some(order),
@@ -215,10 +215,10 @@ pub(crate) fn find(
     })
 }
 
-impl<'a> Asked<'a, '_> {
+impl<'a> AskedOrder<'a, '_> {
     /// The graph of a history, with all obligations.
     fn of(check: &'a Check<'a>, base: &'a Resolved, polygraph: Polygraph) -> Self {
-        Asked {
+        AskedOrder {
             check,
             base,
             ranks: None,
@@ -242,13 +242,13 @@ fn obligations(check: &Check<'_>, base: &Resolved) -> Vec<Box<dyn Obligation>> {
 
 /// The loop.
 pub(crate) fn run(
-    asked: Asked<'_, '_>,
+    asked: AskedOrder<'_, '_>,
     backend: &mut dyn Backend,
     stats: &mut CheckStats,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Stop> {
-    let Asked {
+    let AskedOrder {
         check,
         base,
         ranks,

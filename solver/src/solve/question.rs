@@ -29,7 +29,7 @@ const SMALL: usize = 2_000;
 pub(super) enum Turn {
     /// The question has grown so much that it should be pruned again.
     Grown,
-    /// An obligation states the question anew.
+    /// An obligation states the question again.
     Anew(Box<Polygraph>),
     /// An order that meets every obligation.
     Order(Decider, Vec<(Node, Moment)>),

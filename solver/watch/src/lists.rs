@@ -121,13 +121,18 @@ impl ListIndex {
 
     /// The reads of a key.
     pub(crate) fn of(&self, key: KeyNumber) -> impl Iterator<Item = &ListRead> {
-        let reads = self.of.get(&key).into_iter().flatten();
+        let reads = if self.reads.is_empty() {
+            None
+        } else {
+            self.of.get(&key)
+        };
+        let reads = reads.into_iter().flatten();
         reads.map(|&it| &self.reads[it as usize])
     }
 
     /// Whether kept transactions append to a key.
     pub(crate) fn is_list(&self, key: KeyNumber) -> bool {
-        self.appended.contains(&key)
+        !self.appended.is_empty() && self.appended.contains(&key)
     }
 }
 

@@ -42,7 +42,9 @@ pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleRepo
             continue;
         };
         if let Some((account, _)) = entries.iter().find(|(account, _)| !known.contains(account)) {
-            add(format!("{op} shows account {account}, which does not exist"));
+            add(format!(
+                "{op} shows account {account}, which does not exist"
+            ));
             continue;
         }
         if let Some((account, _)) = entries.iter().find(|(_, it)| it.int().is_none()) {

@@ -110,7 +110,7 @@ pub fn batch(
     stop: &AtomicBool,
     listener: &mut dyn StudyListener,
 ) -> Result<BatchEnded> {
-    let runner = Runner { batch, options };
+    let runner = BatchRunner { batch, options };
     match &options.mode {
         Mode::List { json } => return runner.list(*json, listener).map(BatchEnded::Status),
         Mode::Cells(ids) => {
@@ -145,12 +145,12 @@ pub fn batch(
     Ok(BatchEnded::Rows { rows, n_left })
 }
 
-struct Runner<'a> {
+struct BatchRunner<'a> {
     batch: &'a dyn Batch,
     options: &'a BatchOptions,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> BatchRunner<'a> {
     fn directory(&self) -> Result<&'a std::path::Path> {
         match self.options.directory.as_deref() {
             Some(directory) => Ok(directory),

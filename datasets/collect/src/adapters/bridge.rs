@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::sql::{Answer, Link, Refusal};
+use super::sql::{Answer, Refusal, SqlLink};
 use crate::adapter::Failure;
 use crate::server::Home;
 
@@ -104,7 +104,7 @@ impl Bridge {
     }
 
     /// A connection.
-    pub(super) fn connect(&self) -> Result<Box<dyn Link>, Failure> {
+    pub(super) fn connect(&self) -> Result<Box<dyn SqlLink>, Failure> {
         let lost = |error: std::io::Error| Failure::Lost(error.to_string());
         let stream = UnixStream::connect(socket(&self.home.path)).map_err(lost)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
@@ -139,7 +139,7 @@ struct Connection {
     answers: BufReader<UnixStream>,
 }
 
-impl Link for Connection {
+impl SqlLink for Connection {
     fn ask(&mut self, request: &str) -> Result<Result<Answer, Refusal>, Failure> {
         let lost = |error: std::io::Error| Failure::Lost(format!("the bridge: {error}"));
         let line = format!("{request}\n");

@@ -29,7 +29,7 @@ pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
 const PREFIX: &[u8] = b"kingsnake/";
 
 struct Etcd {
-    nodes: Vec<Node>,
+    nodes: Vec<EtcdNode>,
     stale_reads: bool,
     order: OrderBy,
     settings: Vec<(String, String)>,
@@ -70,15 +70,15 @@ fn number(value: &Value) -> i64 {
         .unwrap_or(0)
 }
 
-struct Node {
+struct EtcdNode {
     url: String,
     tls: TlsConfig,
 }
 
-impl Node {
+impl EtcdNode {
     fn new(url: &str) -> Result<Self, Failure> {
         let (url, wanted) = tls::take_https(url)?;
-        Ok(Node {
+        Ok(EtcdNode {
             url: url.trim_end_matches('/').to_owned(),
             tls: tls::https(&wanted)?,
         })
@@ -91,7 +91,7 @@ struct Link {
 }
 
 impl Link {
-    fn new(node: &Node, timeout: Duration) -> Self {
+    fn new(node: &EtcdNode, timeout: Duration) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
             .tls_config(node.tls.clone())
@@ -132,7 +132,7 @@ impl Etcd {
             nodes: target
                 .urls
                 .iter()
-                .map(|url| Node::new(url))
+                .map(|url| EtcdNode::new(url))
                 .collect::<Result<_, _>>()?,
             stale_reads: target.isolation == "serializable-reads",
             order: target.version_order,
@@ -203,7 +203,7 @@ impl Database for Etcd {
     }
 
     fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(EtcdClient {
             link: Link::new(&self.nodes[session % self.nodes.len()], self.timeout),
             stale_reads: self.stale_reads,
             compares: Vec::new(),
@@ -289,7 +289,7 @@ impl Etcd {
     }
 }
 
-struct Client {
+struct EtcdClient {
     link: Link,
     stale_reads: bool,
     /// What must still hold at the commit.
@@ -301,7 +301,7 @@ struct Client {
     puts: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-impl Client {
+impl EtcdClient {
     fn get(&mut self, key: [u8; 9]) -> Result<Option<Vec<u8>>, Failure> {
         let key = named(key);
         if let Some(bytes) = self.puts.get(&key) {
@@ -328,7 +328,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for EtcdClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.abort()
     }

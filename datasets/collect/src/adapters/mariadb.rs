@@ -28,14 +28,14 @@ pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
     Ok(Box::new(Mariadb::new(target)?))
 }
 
-struct Node {
+struct MariaDbNode {
     opts: Opts,
     tls: TlsMode,
     /// The address without its password, for messages.
     place: String,
 }
 
-impl Node {
+impl MariaDbNode {
     fn connect(&self) -> mysql::Result<Conn> {
         match Conn::new(self.opts.clone()) {
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported))
@@ -49,7 +49,7 @@ impl Node {
 }
 
 struct Mariadb {
-    nodes: Vec<Node>,
+    nodes: Vec<MariaDbNode>,
     level: String,
     order: OrderBy,
     settings: Vec<(String, String)>,
@@ -78,7 +78,7 @@ impl Mariadb {
                 .write_timeout(Some(Duration::from_secs(20)))
                 .ssl_opts(tls)
                 .prefer_socket(false);
-            Ok(Node {
+            Ok(MariaDbNode {
                 opts: Opts::from(builder),
                 tls: wanted.mode,
                 place,
@@ -281,7 +281,7 @@ impl Database for Mariadb {
     }
 
     fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(MariaDbClient {
             conn: self.connect(self.place(session).0)?,
             ranked: self.order == OrderBy::Rank,
             updates: self.rows_at_first.load(Ordering::Relaxed),
@@ -456,7 +456,7 @@ fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
 }
 
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
-struct Client {
+struct MariaDbClient {
     conn: Conn,
     ranked: bool,
     updates: bool,
@@ -464,7 +464,7 @@ struct Client {
     has_written: bool,
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for MariaDbClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.has_written = false;
         self.run("START TRANSACTION")
@@ -590,7 +590,7 @@ fn cell(value: &Value) -> Option<String> {
     }
 }
 
-impl Client {
+impl MariaDbClient {
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
         self.conn
             .query_drop(statement)

@@ -69,6 +69,7 @@ mod tls_any_name;
 use std::path::PathBuf;
 
 use kingsnake_datasets::workloads::WorkloadKind;
+use kingsnake_history::level::{Level, hyphenated};
 use thiserror::Error;
 
 use crate::adapter::{Database, Failure, OrderBy, SessionShare};
@@ -227,10 +228,17 @@ pub fn adapter(name: &str) -> Result<&'static Adapter, UnknownDatabase> {
 }
 
 impl Adapter {
-    /// The level of a name.
+    /// The level of a name, in any case and with spaces or hyphens, or of another name of the same level.
     pub fn level(&self, name: &str) -> Result<&'static PromisedLevel, UnknownDatabase> {
-        let found = self.levels.iter().find(|it| it.name == name);
-        found.ok_or_else(|| {
+        let of = |name: &str| {
+            let mut levels = self.levels.iter();
+            levels.find(|it| hyphenated(it.name) == hyphenated(name))
+        };
+        let by_alias = || {
+            let level: Level = name.parse().ok()?;
+            level.names().iter().find_map(|it| of(it))
+        };
+        of(name).or_else(by_alias).ok_or_else(|| {
             let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
             UnknownDatabase::Isolation {
                 database: self.name,

@@ -37,7 +37,7 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     let password = password()?;
     let mut primary = 0;
     for number in 0..wanted.nodes {
-        let node = Node {
+        let node = PostgresServer {
             root: private.home.path.join(number.to_string()),
             port: free_port()?,
             user,
@@ -79,13 +79,13 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     Ok(())
 }
 
-struct Node {
+struct PostgresServer {
     root: PathBuf,
     port: u16,
     user: Option<User>,
 }
 
-impl Node {
+impl PostgresServer {
     fn data(&self) -> String {
         self.root.join("data").display().to_string()
     }

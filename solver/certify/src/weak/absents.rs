@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Replay;
+use super::WeakReplay;
 use super::reads::{Absent, External};
 use crate::meaning::Version;
 use crate::sorted::SortedKeys;
@@ -24,7 +24,7 @@ impl PastKeys<'_> {
     }
 }
 
-impl Replay<'_> {
+impl WeakReplay<'_> {
     /// Checks that the range queries of a transaction saw no writer of a key that they found as it was before any transaction.
     pub(super) fn absents(
         &mut self,

@@ -120,7 +120,7 @@ fn replay_settled(
     } else {
         0
     };
-    let mut replay = Replay {
+    let mut replay = WeakReplay {
         history,
         spec,
         order,
@@ -188,7 +188,7 @@ fn places(
 const NOBODY: u32 = u32::MAX;
 
 /// A running replay.
-struct Replay<'h> {
+struct WeakReplay<'h> {
     history: &'h History,
     spec: Spec,
     order: &'h [TxnId],
@@ -216,7 +216,7 @@ struct Replay<'h> {
     wary: Wary<'h>,
 }
 
-impl Replay<'_> {
+impl WeakReplay<'_> {
     fn name(&self, txn: TxnId) -> String {
         format!("transaction {}", self.history.txn_name(txn))
     }

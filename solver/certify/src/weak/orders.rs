@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Replay;
+use super::WeakReplay;
 use crate::assumed::{check_edges, check_keys};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 
@@ -81,7 +81,7 @@ pub(super) fn check_lists(history: &History, order: &[TxnId]) -> Result<(), Stri
     Ok(())
 }
 
-impl Replay<'_> {
+impl WeakReplay<'_> {
     /// The user's assumptions must hold in the order.
     pub(super) fn assumptions(&self) -> Result<(), String> {
         let place = |txn: TxnId| self.place[txn.index()] as usize;

@@ -131,7 +131,7 @@ fn externals_given<'h>(
     first: FxHashMap<KeyId, Version>,
 ) -> Result<ReadsOf<'h>, String> {
     read_all(
-        Reading {
+        WeakReading {
             meaning,
             txn,
             own: Own::default(),
@@ -149,7 +149,7 @@ pub(super) fn certain_externals<'h>(
     wary: &Wary<'h>,
     txn: TxnId,
 ) -> ReadsOf<'h> {
-    let reading = Reading {
+    let reading = WeakReading {
         meaning,
         txn,
         own: Own::default(),
@@ -160,7 +160,7 @@ pub(super) fn certain_externals<'h>(
     read_all(reading, wary).unwrap_or_default()
 }
 
-fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf<'h>, String> {
+fn read_all<'h>(mut reading: WeakReading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf<'h>, String> {
     let (history, txn, meaning) = (reading.meaning.history(), reading.txn, reading.meaning);
     reading.reads.externals.reserve(history.ops(txn).len());
     let statements = history.statements(txn);
@@ -264,7 +264,7 @@ impl Own {
     }
 }
 
-struct Reading<'m, 'h> {
+struct WeakReading<'m, 'h> {
     meaning: &'m Meaning<'h>,
     txn: TxnId,
     /// The writes of the transaction so far.
@@ -276,7 +276,7 @@ struct Reading<'m, 'h> {
     reads: ReadsOf<'h>,
 }
 
-impl<'h> Reading<'_, 'h> {
+impl<'h> WeakReading<'_, 'h> {
     /// Takes a read of a register; `None` if it is not certain, or not what the transaction itself left.
     fn register(&mut self, (at, op): (usize, usize), key: KeyId, seen: &Sight) -> Option<()> {
         if let Some(mine) = self.own.last(key) {

@@ -46,6 +46,8 @@ pub(super) struct Local {
     is_closed: bool,
     /// The edges that it followed and the graph may not have yet.
     followed: FxHashMap<u32, Vec<u32>>,
+    /// By node, whether its clock grew since the last judgement; nothing where any may have.
+    moved: Option<Vec<bool>>,
     settling: Settling,
 }
 
@@ -83,6 +85,7 @@ impl Local {
             closure: None,
             is_closed: false,
             followed: FxHashMap::default(),
+            moved: None,
             settling: Settling::new(&problem.logic),
         })
     }
@@ -96,6 +99,7 @@ impl Local {
 
     /// Computes the closure, or brings it up to date.
     fn close(&mut self, dag: &Dag) {
+        self.moved = None;
         match (&mut self.closure, &self.chains) {
             (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
             (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
@@ -118,11 +122,15 @@ impl Local {
             Some(Closure::Dense(reach, before)) => {
                 let judge = judge_with(problem, reach, budget);
                 let mut judged = match &self.open {
-                    // Reachability only grows, so a node that reaches as many reaches the same.
+                    // Reachability only grows, so a node that reaches as many reaches the same; and judging asks only what the
+                    // heads of the two runs reach.
                     Some(open) => {
                         let now = reach.descendants();
                         let differs = |node: u32| before[node as usize] != now[node as usize];
-                        judge.again(open, differs)
+                        judge.again(open, |run| {
+                            let run = problem.orders.run(run);
+                            differs(run.install) || differs(run.commit)
+                        })
                     }
                     None => judge.all_pairs(),
                 }?;
@@ -131,13 +139,22 @@ impl Local {
             }
             Some(Closure::Clocks(reach)) => {
                 let judge = judge_with(problem, reach, budget);
-                let mut judged = if let Some(open) = &self.open {
-                    judge.again(open, |_| true)
-                } else {
-                    let orders = &problem.orders;
-                    let is_crowded = orders.n_pairs() > RUNS_WALKED * orders.len() as u64;
-                    let descending = is_crowded.then(|| reach.descending(dag));
-                    judge.along_chains(descending.as_ref())
+                let orders = &problem.orders;
+                let mut judged = match (&self.open, &self.moved) {
+                    // Judging asks only the clocks of last writers and readers.
+                    (Some(open), Some(moved)) => {
+                        let moved = |node: &u32| moved[*node as usize];
+                        judge.again(open, |run| {
+                            moved(&orders.run(run).last_commit)
+                                || orders.readers(run).iter().any(moved)
+                        })
+                    }
+                    (Some(open), None) => judge.again(open, |_| true),
+                    (None, _) => {
+                        let is_crowded = orders.n_pairs() > RUNS_WALKED * orders.len() as u64;
+                        let descending = is_crowded.then(|| reach.descending(dag));
+                        judge.along_chains(&dag.places(), descending.as_ref())
+                    }
                 }?;
                 self.settling.round(logic, &judge, &mut judged.edges);
                 Ok(judged)
@@ -248,9 +265,16 @@ impl Engine for Local {
             self.followed.entry(edge.from).or_default().push(edge.to);
         }
         let followed = &self.followed;
-        Some(clocks.follow(dag, new, |node| {
-            followed.get(&node).map_or(&[], Vec::as_slice)
-        }))
+        let more = |node| followed.get(&node).map_or(&[][..], Vec::as_slice);
+        let Ok(nodes) = clocks.follow(dag, new, more) else {
+            return Some(false);
+        };
+        let mut moved = vec![false; dag.n_nodes()];
+        for node in nodes {
+            moved[node as usize] = true;
+        }
+        self.moved = Some(moved);
+        Some(true)
     }
 
     fn round(

@@ -3,6 +3,7 @@
 //! Run *a* cannot come before run *b* if *b*'s head already reaches *a*'s last writer or one of its readers. If one way
 //! is impossible the other's edges become known; if both are, the known edges get a cycle, which the next round finds.
 
+mod along;
 mod asked;
 mod device;
 mod engine;

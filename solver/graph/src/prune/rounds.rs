@@ -330,7 +330,7 @@ impl Rounds {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::edge::Edge;
     use crate::orders::RunOf;
@@ -338,7 +338,7 @@ mod tests {
     use kingsnake_context::rng::Rng;
 
     /// Sessions of transactions that write one key and read another, in a serial execution; some readers are late.
-    fn problem(n_txns: u32, n_sessions: u32, n_keys: usize) -> Problem {
+    pub(in crate::prune) fn problem(n_txns: u32, n_sessions: u32, n_keys: usize) -> Problem {
         let mut rng = Rng::new(31);
         let length = n_txns / n_sessions;
         // Turn by turn each session runs its next transaction.

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// Why a sequence of calls is no history.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuildError {
     /// Two transactions have one name.
     #[error("transaction {txn} appears twice in session {session}")]

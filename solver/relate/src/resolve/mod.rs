@@ -166,6 +166,7 @@ impl Resolved {
 
 /// Why a history cannot be resolved. These are limits of the input or of the budget, not of the database.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ResolveError {
     /// The budget ended.
     #[error("{0}")]

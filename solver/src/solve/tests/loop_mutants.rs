@@ -4,7 +4,7 @@
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Rng, Wrong, small_predicates, small_repeats_committed, small_rows};
 
-use super::super::{Asked, Ended, Found, Lemma, Obligation, is_obliged, obligations, run};
+use super::super::{AskedOrder, Ended, Found, Lemma, Obligation, is_obliged, obligations, run};
 use crate::agreement::{Exhaustive, specs};
 use crate::budget::Budget;
 use crate::certify::order::replay;
@@ -59,7 +59,7 @@ fn is_caught(history: &History, spec: Spec, damage: Damage) -> bool {
     damage(&mut damaged);
     let (backend, stats) = (&mut Exhaustive::default(), &mut CheckStats::default());
     let (budget, progress) = (&Budget::unlimited(), &mut Silent);
-    let asked = Asked {
+    let asked = AskedOrder {
         check: &check,
         base: &base,
         ranks: None,

@@ -1,15 +1,14 @@
 //! The cost of a check: phases as bars, pruning rounds as a table, solver statistics.
 
 use kingsnake_solver::model::{History, Status};
+use kingsnake_text::{count, grouped, lasting, sized};
 use maud::{Markup, html};
 
 use super::terms::Terms;
 use crate::answer::Answer;
-use crate::memory;
-use crate::voice::{count, grouped, lasting, sized};
 
 /// The section.
-pub fn section(answer: &Answer, terms: &Terms) -> Markup {
+pub fn section(answer: &Answer<'_>, terms: &Terms) -> Markup {
     html! {
         section #cost {
             h2 { "What it took" }
@@ -21,14 +20,18 @@ pub fn section(answer: &Answer, terms: &Terms) -> Markup {
     }
 }
 
-fn phases(answer: &Answer) -> Markup {
-    let seconds = answer.phases.iter().map(|(_, time)| time.as_secs_f64());
+fn phases(answer: &Answer<'_>) -> Markup {
+    let seconds = answer
+        .cost
+        .phases
+        .iter()
+        .map(|(_, time)| time.as_secs_f64());
     let longest = seconds.fold(1e-9, f64::max);
     html! {
         table.bars {
             caption { "Time by phase" }
             tbody {
-                @for (name, time) in &answer.phases {
+                @for (name, time) in &answer.cost.phases {
                     tr {
                         th scope="row" { (name) }
                         td.share { span style={ "width:" (format!("{:.1}", time.as_secs_f64() / longest * 100.0)) "%" } {} }
@@ -40,15 +43,13 @@ fn phases(answer: &Answer) -> Markup {
     }
 }
 
-fn numbers(answer: &Answer, terms: &Terms) -> Markup {
+fn numbers(answer: &Answer<'_>, terms: &Terms) -> Markup {
     let stats = &answer.stats;
     let mut facts: Vec<(&str, String)> = Vec::new();
-    if let Some(parsed) = &answer.parsed {
-        facts.extend(sizes(&parsed.history));
-        facts.push((
-            "read",
-            format!("{}, {}", sized(parsed.bytes), parsed.format),
-        ));
+    facts.extend(answer.history().iter().flat_map(|it| sizes(it)));
+    if let (Some(_), Some(format)) = (answer.history(), answer.source.format) {
+        let read = format!("{}, {format}", sized(answer.source.bytes));
+        facts.push(("read", read));
     }
     if stats.n_nodes > 0 {
         facts.push(("known edges", grouped(stats.n_known_edges as u64)));
@@ -56,7 +57,8 @@ fn numbers(answer: &Answer, terms: &Terms) -> Markup {
         facts.push(("unordered pairs", grouped(stats.n_pairs)));
         facts.push(("left open", grouped(stats.n_open as u64)));
     }
-    facts.extend(memory::peak().map(|peak| ("peak memory", sized(peak))));
+    let peak = answer.cost.peak_memory;
+    facts.extend(peak.map(|peak| ("peak memory", sized(peak))));
     html! {
         dl.facts {
             @for (name, value) in facts {
@@ -93,7 +95,7 @@ pub fn sizes(history: &History) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn rounds(answer: &Answer) -> Markup {
+fn rounds(answer: &Answer<'_>) -> Markup {
     let prune = &answer.stats.prune;
     html! {
         @if !prune.reachability.is_empty() {
@@ -126,7 +128,7 @@ fn rounds(answer: &Answer) -> Markup {
     }
 }
 
-fn device(answer: &Answer) -> Markup {
+fn device(answer: &Answer<'_>) -> Markup {
     let device = &answer.stats.prune.device;
     html! {
         @if !device.name.is_empty() {
@@ -140,7 +142,7 @@ fn device(answer: &Answer) -> Markup {
     }
 }
 
-fn solver(answer: &Answer) -> Markup {
+fn solver(answer: &Answer<'_>) -> Markup {
     let Some(decide) = &answer.stats.decide else {
         return html! {};
     };

@@ -15,7 +15,7 @@ use super::cards::{Cards, touched};
 use crate::answer::status_word;
 use crate::answer::telling::op_words;
 use crate::picture::{ArrowKind, dependency, kind, short, since};
-use crate::voice::{count, grouped};
+use kingsnake_text::{count, grouped};
 
 /// The height of a lane in pixels; must equal the one in `page.css`.
 const LANE: usize = 34;

@@ -5,12 +5,12 @@ use maud::{Markup, html};
 
 use super::story;
 use super::terms::Terms;
-use crate::anomalies::Found;
+use crate::anomalies::FoundAnomalies;
 use crate::picture;
-use crate::voice::count;
+use kingsnake_text::count;
 
 /// The sections, and the models that the anomalies rule out.
-pub fn sections(history: &History, found: &Found, terms: &Terms) -> Markup {
+pub fn sections(history: &History, found: &FoundAnomalies, terms: &Terms) -> Markup {
     let list = |names: &kingsnake_solver::lattice::Names| {
         let names: Vec<&str> = names.iter().copied().collect();
         names.join(", ")

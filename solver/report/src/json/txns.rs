@@ -2,24 +2,9 @@
 
 use kingsnake_evidence::{token, txn_name};
 use kingsnake_solver::model::{History, Op, Status, Token, TxnId, ValueId};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::answer::status_word;
-
-#[derive(Debug, Serialize)]
-pub(super) struct TxnView {
-    name: Value,
-    session: Value,
-    /// Counted from 0.
-    position: usize,
-    status: &'static str,
-    /// What a collector noted about it.
-    isolation: Option<Value>,
-    node: Option<Value>,
-    database_name: Option<Value>,
-    operations: Vec<Value>,
-}
 
 /// Number of transactions committed when the last of these committed; null without times.
 pub(super) fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
@@ -35,24 +20,23 @@ pub(super) fn position(history: &History, txns: &[TxnId]) -> Option<usize> {
     Some(by_then.count())
 }
 
-pub(super) fn txn_view(history: &History, txn: TxnId) -> TxnView {
+/// A transaction: its place in the session is counted from 0; `isolation` is what a collector noted beside it.
+pub(super) fn txn_view(history: &History, txn: TxnId) -> Value {
     let note = history.note(txn);
     let noted = |it: Token| (it != Token::Nil).then(|| token(history, it));
-    TxnView {
-        name: txn_name(history, txn),
-        session: token(history, history.session_token(history.session(txn))),
-        position: history.session_position(txn),
-        status: status_word(history.status(txn)),
-        isolation: history.isolation(txn).map(|it| token(history, it)),
-        node: noted(note.node),
-        database_name: noted(note.name).or(history.stamps(txn).xid.map(Value::from)),
-        operations: history
-            .ops(txn)
-            .iter()
-            .enumerate()
-            .map(|(at, &op)| op_view(history, op, history.is_insert(txn, at)))
-            .collect(),
-    }
+    let database_name = noted(note.name).or(history.stamps(txn).xid.map(Value::from));
+    let ops = history.ops(txn).iter().enumerate();
+    let ops = ops.map(|(at, &op)| op_view(history, op, history.is_insert(txn, at)));
+    json!({
+        "name": txn_name(history, txn),
+        "session": token(history, history.session_token(history.session(txn))),
+        "position": history.session_position(txn),
+        "status": status_word(history.status(txn)),
+        "isolation": history.isolation(txn).map(|it| token(history, it)),
+        "node": noted(note.node),
+        "database_name": database_name,
+        "operations": ops.collect::<Vec<_>>(),
+    })
 }
 
 fn op_view(history: &History, op: Op, is_insert: bool) -> Value {

@@ -7,31 +7,28 @@ mod cards;
 mod classes;
 mod cost;
 mod lattice;
+pub mod levels;
 mod run;
 mod story;
-pub mod survey;
 mod terms;
 mod timeline;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt::Write;
 
-use kingsnake_datasets::{Format, Located, SourceEvent, SourceLine, locate};
+use kingsnake_datasets::{SourceEvent, SourceLine, locate};
 use kingsnake_solver::model::{History, TxnId};
 use kingsnake_solver::verdict::{Counterexample, Verdict};
-use kingsnake_text::{Frame, page as whole};
+use kingsnake_text::{Frame, count, first_of, lasting, page as whole};
 use maud::{Markup, PreEscaped, html};
 
 use self::around::Around;
 use self::cards::Cards;
 use self::terms::Terms;
 use self::timeline::PageTimeline;
-use crate::answer::Answer;
 use crate::answer::telling::Telling;
-use crate::input;
-use crate::limits::is_stdio;
+use crate::answer::{Answer, Source};
 use crate::picture::{ArrowKind, Scene, dependency, svg};
-use crate::voice::{count, first_of, lasting};
 
 /// The style of these pages and their pictures.
 pub const STYLE: &str = concat!(
@@ -45,12 +42,12 @@ pub const SCRIPT: &str = include_str!("page.js");
 const MOST_TXNS: usize = 60;
 
 /// The page.
-pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
-    let terms = Terms::default();
+pub fn page(answer: &Answer<'_>) -> String {
+    let (terms, scene) = (Terms::default(), answer.scene());
     let body = html! {
         (head(answer, &terms))
         @if let Some(telling) = &answer.telling { (story::section(telling, &terms)) }
-        @if let Some(scene) = scene { (picture(scene, &terms)) }
+        @if let Some(scene) = &scene { (picture(scene, &terms)) }
         @if let (Some(telling), Some(history), Verdict::Violated(it)) = (&answer.telling, answer.history(), &answer.verdict) {
             (transactions(answer, history, telling, it))
         }
@@ -63,7 +60,7 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
             @for line in answer.missed() { p.warning { (line) } }
         }
         (cost::section(answer, &terms))
-        (run::section(answer))
+        @if let Some(run) = &answer.run { (run::section(run)) }
     };
     let frame = Frame {
         title: &format!("{}: {}", answer.word(), answer.subject()),
@@ -74,7 +71,50 @@ pub fn page(answer: &Answer, scene: Option<&Scene>) -> String {
     whole(frame, &body)
 }
 
-fn head(answer: &Answer, terms: &Terms) -> Markup {
+/// The verdict, the story and the picture as a piece of HTML. The picture is an image of its own, whose style touches nothing else.
+pub fn card(answer: &Answer<'_>) -> String {
+    let told = html! {
+        div {
+            p { strong { (answer.word()) } ": " (answer.promise.to_string()) " (" (answer.subject()) ")" }
+            @if let Some(telling) = &answer.telling {
+                p { strong { (telling.story.headline) } }
+                ul { @for line in &telling.story.lines { li { (line.text) } } }
+            }
+            @if let Some(picture) = answer.svg() {
+                img alt="Picture of the counterexample" style="max-width:100%" src=(data_url(&picture));
+            }
+            p { small { (sentence(&answer.how())) } }
+        }
+    };
+    told.into_string()
+}
+
+/// A picture as an address that holds it.
+fn data_url(picture: &str) -> String {
+    let mut url = String::from("data:image/svg+xml,");
+    for byte in picture.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b' '
+            | b'/'
+            | b'='
+            | b':'
+            | b';'
+            | b'.'
+            | b'-' => {
+                url.push(byte.into());
+            }
+            _ => {
+                let _ = write!(url, "%{byte:02X}");
+            }
+        }
+    }
+    url
+}
+
+fn head(answer: &Answer<'_>, terms: &Terms) -> Markup {
     let mark = match answer.verdict {
         Verdict::Satisfied(_) => "✓",
         Verdict::Violated(_) => "✗",
@@ -83,12 +123,12 @@ fn head(answer: &Answer, terms: &Terms) -> Markup {
     html! {
         header {
             p.verdict { span aria-hidden="true" { (mark) } " " (answer.word()) }
-            h1 { (answer.plan.promise.to_string()) }
+            h1 { (answer.promise.to_string()) }
             p.subject { (answer.subject()) }
             @if let Verdict::Unknown(reason) = &answer.verdict { p.reason { (reason.to_string()) } }
-            p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.time)) } }
+            p.how { (terms.explain(&sentence(&answer.how()))) " " span.time { (lasting(answer.cost.time)) } }
             @if let Some(words) = answer.about_unknown() { p.how { (sentence(&words)) } }
-            @if let Some(parsed) = &answer.parsed { @for warning in first_of(&parsed.warnings) { p.warning { (warning) } } }
+            @for warning in first_of(&answer.source.warnings) { p.warning { (warning) } }
             @for hint in &answer.hints { p.warning { "The log may be wrong, not the database: " (hint) } }
         }
     }
@@ -148,7 +188,7 @@ fn drawing(scene: &Scene, ids: &str, terms: &Terms) -> Markup {
 
 /// The timeline, and the transactions in full.
 fn transactions(
-    answer: &Answer,
+    answer: &Answer<'_>,
     history: &History,
     telling: &Telling,
     counterexample: &Counterexample,
@@ -162,9 +202,7 @@ fn transactions(
     let Some(around) = Around::new(history, &telling.story.txns, &telling.keys, core) else {
         return html! {};
     };
-    let format = answer.parsed.as_ref().map(|parsed| parsed.format);
-    let found = located(&answer.plan.history, format, history, &around.txns);
-    let (lines, events) = (found.lines, found.events);
+    let (lines, events) = located(&answer.source, history, &around.txns);
     let line = |txn: &TxnId| lines.get(txn);
     let labels = telling.labels(history);
     let cards = Cards {
@@ -220,12 +258,11 @@ fn transactions(
 }
 
 /// The lines of the file that transactions come from, and the events in it.
-struct Found {
-    lines: BTreeMap<TxnId, SourceLine>,
-    events: Vec<SourceEvent>,
-}
-
-fn located(path: &Path, format: Option<Format>, history: &History, txns: &[TxnId]) -> Found {
+fn located(
+    source: &Source,
+    history: &History,
+    txns: &[TxnId],
+) -> (BTreeMap<TxnId, SourceLine>, Vec<SourceEvent>) {
     let wanted: Vec<(String, String)> = txns
         .iter()
         .map(|&txn| {
@@ -235,18 +272,11 @@ fn located(path: &Path, format: Option<Format>, history: &History, txns: &[TxnId
             )
         })
         .collect();
-    let found = match format {
-        // Input from a pipe cannot be read again.
-        Some(format) if !is_stdio(path) => locate(path, format, &wanted, &input::again()),
-        _ => Ok(Located::default()),
-    };
+    let again = source.format.zip(source.again.as_ref());
+    let found = again.map(|(format, again)| locate(&source.path, format, &wanted, again));
     // The verdict is final; a file that has since been removed is no error.
-    let found = found.unwrap_or_default();
+    let found = found.and_then(Result::ok).unwrap_or_default();
     let lines = txns.iter().zip(found.lines);
-    Found {
-        lines: lines
-            .filter_map(|(&txn, line)| Some((txn, line?)))
-            .collect(),
-        events: found.events,
-    }
+    let lines = lines.filter_map(|(&txn, line)| Some((txn, line?)));
+    (lines.collect(), found.events)
 }

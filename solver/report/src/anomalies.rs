@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use anyhow::{Result, bail};
 use kingsnake_history::adya::PlLevel;
 use kingsnake_refute::{every_cycle, widest_spec};
 use kingsnake_solver::auto::{Asked, levels};
@@ -14,13 +13,13 @@ use kingsnake_solver::model::{History, Op};
 use kingsnake_solver::resolve::{ResolveError, resolve_certain};
 use kingsnake_solver::verdict::Counterexample;
 use kingsnake_tell::{Anomalies, AnomalyClass, Collector, Story, name_by, story_by};
+use kingsnake_text::{Paint, count, printable};
 use serde_json::{Map, Value, json};
-
-use crate::voice::{Voice, count, printable};
+use thiserror::Error;
 
 /// The anomalies found, and what they imply.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct FoundAnomalies {
     /// The anomalies.
     pub anomalies: Anomalies,
     /// The models that are ruled out.
@@ -34,12 +33,15 @@ pub struct Found {
 }
 
 /// Finds every class of anomaly. The caller has resolved the history once.
-pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, StopReason>> {
+pub fn find(
+    meaning: &Meaning<'_>,
+    budget: &Budget,
+) -> Result<Result<FoundAnomalies, StopReason>, ResolveError> {
     let history = meaning.history();
     let resolved = match resolve_certain(history, budget) {
         Ok(resolved) => resolved,
         Err(ResolveError::Stopped(reason)) => return Ok(Err(reason)),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
     let mut collector = Collector::new(meaning);
     collector.add_findings(resolved.findings());
@@ -51,7 +53,7 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
         let spec = widest_spec(history);
         let examples = anomalies.classes.iter();
         let stories = examples.map(|class| story_by(meaning, spec, &class.example));
-        Found {
+        FoundAnomalies {
             boundary: anomalies.boundary(),
             named: None,
             violated: Vec::new(),
@@ -59,6 +61,15 @@ pub fn find(meaning: &Meaning<'_>, budget: &Budget) -> Result<Result<Found, Stop
             anomalies,
         }
     }))
+}
+
+/// A name that no table has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{option} {name}: there is no such {kind}; docs/levels.md lists them")]
+pub struct UnknownName {
+    option: &'static str,
+    name: String,
+    kind: &'static str,
 }
 
 /// What the user expects: models that must hold, and anomalies that must be absent.
@@ -72,12 +83,17 @@ pub struct Expected {
 
 impl Expected {
     /// Parses both lists; any name of the table is accepted.
-    pub fn parse(models: &[String], anomalies: &[String]) -> Result<Self> {
+    pub fn parse(models: &[String], anomalies: &[String]) -> Result<Self, UnknownName> {
+        let unknown = |option, name: &String, kind| UnknownName {
+            option,
+            name: name.clone(),
+            kind,
+        };
         let mut expected = Expected::default();
         for name in models {
             match lattice::model(name) {
                 Some(model) => expected.models.insert(model.name),
-                None => bail!("--expect {name}: there is no such model; docs/levels.md lists them"),
+                None => return Err(unknown("--expect", name, "model")),
             };
             let is_level = |it: &Asked| it.level.name().eq_ignore_ascii_case(name);
             let asked = levels(None).into_iter().filter(is_level);
@@ -87,9 +103,7 @@ impl Expected {
         for name in anomalies {
             match lattice::anomaly(name) {
                 Some(anomaly) => expected.anomalies.insert(anomaly.name),
-                None => {
-                    bail!("--anomalies {name}: there is no such anomaly; docs/levels.md lists them")
-                }
+                None => return Err(unknown("--anomalies", name, "anomaly")),
             };
         }
         Ok(expected)
@@ -115,7 +129,7 @@ impl Expected {
     }
 
     /// Expectations that do not hold, one per line.
-    pub fn missed(&self, found: &Found, violated: &Names) -> Vec<String> {
+    pub fn missed(&self, found: &FoundAnomalies, violated: &Names) -> Vec<String> {
         let mut missed = Vec::new();
         for &model in &self.models {
             let boundary = &found.boundary;
@@ -141,7 +155,7 @@ impl Expected {
     }
 }
 
-impl Found {
+impl FoundAnomalies {
     /// The classes, worst first, each with the story of its example.
     pub fn classes(&self) -> impl Iterator<Item = (&AnomalyClass, &Story)> {
         self.anomalies.classes.iter().zip(&self.stories)
@@ -162,7 +176,7 @@ impl Found {
     }
 
     /// The classes in words, and what they rule out; `is_violated` says whether a level is violated.
-    pub fn words(&self, voice: Voice, is_violated: bool) -> String {
+    pub fn words(&self, paint: Paint, is_violated: bool) -> String {
         let mut out = String::new();
         if self.anomalies.classes.is_empty() && is_violated {
             let _ = writeln!(
@@ -183,7 +197,7 @@ impl Found {
                     n => format!("{name} × {n}"),
                 })
                 .collect();
-            let name = voice.paint.bad(&format!("{:<24}", class.name));
+            let name = paint.bad(&format!("{:<24}", class.name));
             let _ = writeln!(out, "  {name} {:>6}  {}", class.count, called.join(", "));
             for line in &told.lines {
                 let indent = "  ".repeat(line.depth);
@@ -323,7 +337,7 @@ impl KnownModels {
     /// `shown` hold by the version order that the history gives or its lists reveal.
     pub fn new(
         decided: impl Iterator<Item = (Asked, bool)>,
-        found: Option<&Found>,
+        found: Option<&FoundAnomalies>,
         shown: &Names,
     ) -> Self {
         let mut models = KnownModels::default();

@@ -89,10 +89,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_of_the_program_traces_a_history() {
+    fn nothing_else_of_the_outputs_and_the_program_traces_a_history() {
         let mut found = Vec::new();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        files_with(concat!("Meaning", "::of("), &source, &mut found);
+        for source in ["src", "../../cli/src"] {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+            files_with(concat!("Meaning", "::of("), &source, &mut found);
+        }
         assert_eq!(found, ["meaning.rs"]);
     }
 }

@@ -9,7 +9,6 @@ mod cycle;
 pub mod dependency;
 pub mod dot;
 mod found;
-pub mod plot;
 pub mod svg;
 pub mod timeline;
 

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use crate::answer::telling::op_words;
 use crate::answer::{base_name, status_word};
 use crate::picture::{short, since};
-use crate::voice::count;
+use kingsnake_text::count;
 
 /// Further operations of a transaction are not listed.
 const MOST_OPS: usize = 60;

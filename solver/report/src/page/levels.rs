@@ -1,13 +1,12 @@
 //! The page of `--level auto`: the lattice, every level with its verdict, and every class of anomaly.
 
 use kingsnake_solver::model::History;
-use kingsnake_text::{Frame, page as whole};
+use kingsnake_text::{Frame, first_of, page as whole};
 use maud::html;
 
 use super::terms::Terms;
 use super::{SCRIPT, STYLE, classes, cost, lattice};
-use crate::anomalies::{Found, KnownModels};
-use crate::voice::first_of;
+use crate::anomalies::{FoundAnomalies, KnownModels};
 
 /// A level and its outcome.
 pub struct LevelRow {
@@ -24,7 +23,7 @@ pub struct LevelRow {
 }
 
 /// The content of the page.
-pub struct Survey<'a> {
+pub struct LatticePage<'a> {
     /// The history.
     pub history: &'a History,
     /// Its name and size.
@@ -38,7 +37,7 @@ pub struct Survey<'a> {
     /// Every model.
     pub models: KnownModels,
     /// Every class of anomaly, unless the budget ended first.
-    pub found: Option<&'a Found>,
+    pub found: Option<&'a FoundAnomalies>,
     /// What the user should know.
     pub warnings: &'a [String],
     /// The command that reproduces it.
@@ -48,7 +47,7 @@ pub struct Survey<'a> {
 }
 
 /// The page.
-pub fn page(survey: &Survey<'_>) -> String {
+pub fn page(survey: &LatticePage<'_>) -> String {
     let terms = Terms::default();
     let (mood, sign, words) = match survey.status {
         0 => ("satisfied", "✓", "Every level holds"),

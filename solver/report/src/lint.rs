@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use kingsnake_datasets::{Format, Parsed};
-use kingsnake_solver::model::{History, Interval, Op, SessionId, Token, TxnId};
+use kingsnake_datasets::Format;
+use kingsnake_solver::model::{History, Interval, ObjectKind, Op, SessionId, Token, TxnId};
 use kingsnake_solver::verdict::Verdict;
 use kingsnake_tell::AnomalyName;
+use kingsnake_text::count;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-use crate::voice::count;
 
 /// Times of this century, in seconds since 1970; recorded times should be nanoseconds.
 const THIS_CENTURY: std::ops::Range<i64> = 946_684_800..4_102_444_800;
@@ -31,13 +30,14 @@ const SHORTEST: i64 = 100;
 
 type Rule = fn(&History, Format) -> Option<String>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     no_transactions,
     no_reads,
     null_reads,
     unwritten_reads,
     alike,
     repeated_values,
+    equal_increments,
     own_times,
     units,
     ids_like_times,
@@ -45,18 +45,22 @@ const RULES: [Rule; 10] = [
 ];
 
 /// All probable logging mistakes.
-pub fn remarks(parsed: &Parsed) -> Vec<String> {
-    found(&RULES, parsed)
+pub fn lint(history: &History, format: Format) -> Vec<String> {
+    found(&RULES, history, format)
 }
 
-fn found(rules: &[Rule], parsed: &Parsed) -> Vec<String> {
-    let (history, format) = (&parsed.history, parsed.format);
+fn found(rules: &[Rule], history: &History, format: Format) -> Vec<String> {
     let found = rules.iter().filter_map(|rule| rule(history, format));
     found.collect()
 }
 
 /// The rules whose mistakes look like an anomaly of this name, or hide every anomaly.
-pub fn hints(parsed: &Parsed, verdict: &Verdict, anomaly: Option<AnomalyName>) -> Vec<String> {
+pub fn hints(
+    history: &History,
+    format: Format,
+    verdict: &Verdict,
+    anomaly: Option<AnomalyName>,
+) -> Vec<String> {
     let rules: &[Rule] = match (verdict, anomaly) {
         (Verdict::Satisfied(_), _) => &[no_transactions, no_reads],
         (Verdict::Violated(_), Some(name)) => {
@@ -70,7 +74,7 @@ pub fn hints(parsed: &Parsed, verdict: &Verdict, anomaly: Option<AnomalyName>) -
         }
         _ => &[],
     };
-    found(rules, parsed)
+    found(rules, history, format)
 }
 
 fn no_transactions(history: &History, _: Format) -> Option<String> {
@@ -78,16 +82,19 @@ fn no_transactions(history: &History, _: Format) -> Option<String> {
         .then(|| "there is no transaction, so every level holds; was anything recorded?".to_owned())
 }
 
-/// Where nothing is read, only a given order or a stated rule can be broken.
+/// Where nothing is read, only an order that was given or recorded can be broken, by timestamps or by the clock.
 fn no_reads(history: &History, _: Format) -> Option<String> {
     let is_read = |op: Op| !op.is_write();
     let is_judged = ops(history).any(is_read) || history.n_predicates() > 0;
     if history.n_txns() == 0 || is_judged {
         return None;
     }
-    let is_ordered = !history.version_orders().is_empty() || !history.given_edges().is_empty();
+    let is_ordered = !history.version_orders().is_empty()
+        || !history.given_edges().is_empty()
+        || history.has_times()
+        || history.txns().any(|txn| !history.stamps(txn).is_empty());
     let words = if is_ordered {
-        "nothing is read, so only the given orders are checked"
+        "nothing is read, so only the recorded orders and times are checked"
     } else {
         "nothing is read, so every level holds"
     };
@@ -207,6 +214,26 @@ fn repeated_values(history: &History, _: Format) -> Option<String> {
         history.value_name(first),
         history.key_name(history.value_key(first)),
     ))
+}
+
+/// Of equal increments a read does not tell which it has seen (what Elle calls recoverable). One that only adds loses nothing.
+fn equal_increments(history: &History, _: Format) -> Option<String> {
+    let mut writer: FxHashMap<(Token, Token), TxnId> = FxHashMap::default();
+    for txn in history.txns().filter(|_| history.has_objects()) {
+        for key in history.ops(txn).iter().filter_map(|op| op.key()) {
+            if let Some((ObjectKind::Counter, counter, by)) = history.object_row(key)
+                && *writer.entry((counter, by)).or_insert(txn) != txn
+            {
+                return Some(format!(
+                    "several transactions add {} to counter {}; a read of it does not tell which of them it has seen, so let each \
+                     add another number, or an element to a set",
+                    spelt(history, by),
+                    spelt(history, counter),
+                ));
+            }
+        }
+    }
+    None
 }
 
 /// A session runs one transaction at a time, in the order of its lines.

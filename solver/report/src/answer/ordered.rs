@@ -2,21 +2,20 @@
 
 use std::fmt::Write;
 
+use kingsnake_solver::Context;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, KeyId, TxnId};
+use kingsnake_solver::phases::{Check, pose};
 use kingsnake_solver::progress::Silent;
 use kingsnake_solver::promise::Promise;
-use kingsnake_solver::prune::Outcome;
 use kingsnake_solver::tight::{Tightness, tightness};
 use kingsnake_solver::verdict::{Certificate, Moment, Point};
 use kingsnake_tell::Labels;
+use kingsnake_text::{Paint, count, grouped, percent, printable};
 use maud::{Markup, html};
 use serde_json::{Value, json};
-
-use crate::question::question;
-use crate::voice::{Voice, count, grouped, percent, printable};
 
 /// Longer orders are cut after this many transactions.
 const LISTED: usize = 40;
@@ -61,12 +60,16 @@ pub fn ordered(history: &History, promise: &Promise, certificate: &Certificate) 
 /// `None` if it cannot be computed; the order is printed anyway.
 fn judge(history: &History, spec: Spec, certificate: &Certificate) -> Option<Tightness> {
     let (budget, techniques) = (Budget::unlimited(), Techniques::default());
-    match question(history, spec, &techniques, &budget, &mut Silent) {
-        Ok(Outcome::Pruned(pruned)) => tightness(history, &pruned, certificate, &budget)
-            .ok()
-            .flatten(),
-        _ => None,
+    if spec.real_time.is_some() && !history.has_times() {
+        return None;
     }
+    let check = Check {
+        history,
+        spec,
+        techniques: &techniques,
+    };
+    let pruned = pose(&check, &mut Context::new(&budget, &mut Silent)).ok()?;
+    tightness(history, &pruned, certificate, &budget).ok()?
 }
 
 fn line(history: &History, labels: &Labels<'_>, point: Point) -> String {
@@ -167,8 +170,8 @@ impl Ordered {
     }
 
     /// For stdout.
-    pub fn words(&self, voice: Voice) -> String {
-        let mut out = format!("\n{}\n", voice.paint.strong(&self.title()));
+    pub fn words(&self, paint: Paint) -> String {
+        let mut out = format!("\n{}\n", paint.strong(&self.title()));
         for (at, line) in self.lines.iter().enumerate() {
             let _ = writeln!(out, "  {:>3}  {}", at + 1, printable(line));
         }
@@ -179,7 +182,7 @@ impl Ordered {
                 "       and {n_more} more; --certificate FILE writes them all"
             );
         }
-        let _ = writeln!(out, "\n{}", voice.paint.strong("How tight it is"));
+        let _ = writeln!(out, "\n{}", paint.strong("How tight it is"));
         for line in self.judgement() {
             let _ = writeln!(out, "  {}", printable(&line));
         }
