@@ -288,6 +288,7 @@ fn words(event: &ProgressEvent) -> String {
         ProgressEvent::Deciding {
             settled, variables, ..
         } => format!("decide: {settled} of {variables} variables settled"),
+        _ => String::new(),
     }
 }
 
