@@ -60,17 +60,7 @@ fn stats_counts_the_graph_of_any_level() {
     let nodes = |level: &str| graph(level)["nodes"].as_u64().expect("a number");
     // A begin and a commit of each transaction.
     assert_eq!(nodes("si"), 2 * nodes("ser"));
-    for level in [
-        "ser",
-        "si",
-        "pc",
-        "psi",
-        "cc",
-        "ra",
-        "rc-so",
-        "rc",
-        "as-recorded",
-    ] {
+    for level in ["ser", "si", "pc", "psi", "cc", "ra", "rc-so", "rc"] {
         let found = graph(level);
         let edges = found["edges"].as_object().expect("edges by kind");
         assert!(!edges.is_empty() || level == "rc", "{level}: {found}");
