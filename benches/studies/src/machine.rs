@@ -1,4 +1,7 @@
-//! What the system tells of this machine and its processes; `None` where it does not tell.
+//! Facts about this machine and its processes; `None` if the system does not report them.
+
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 
 /// The largest resident size of a process so far, in bytes.
 #[cfg(target_os = "linux")]
@@ -7,13 +10,15 @@ pub fn peak_of(process: u32) -> Option<u64> {
     Some(process.status().ok()?.vmhwm? * 1024)
 }
 
-/// What new structures may take without swapping, in bytes: of the machine, and of the container that this process is in.
+/// What new structures may take without swapping, in bytes: of the machine, and of the container that this process is in. A quarter
+/// of a container's room is left free: the system kills at its limit, and a busy machine may look at a process's size late.
 #[cfg(target_os = "linux")]
 pub fn available() -> Option<u64> {
     use procfs::Current;
     let machine = procfs::Meminfo::current().ok()?.mem_available;
     let listing = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let container = crate::cgroup::room(std::path::Path::new("/sys/fs/cgroup"), &listing);
+    let room = crate::cgroup::room(std::path::Path::new("/sys/fs/cgroup"), &listing);
+    let container = room.map(|it| it - it / 4);
     machine.into_iter().chain(container).min()
 }
 
@@ -21,8 +26,9 @@ pub fn available() -> Option<u64> {
 #[cfg(target_os = "linux")]
 pub fn processor() -> Option<String> {
     use procfs::Current;
-    let all = procfs::CpuInfo::current().ok()?;
-    Some(all.model_name(0)?.to_owned())
+    static NAME: OnceLock<Option<String>> = OnceLock::new();
+    let read = || Some(procfs::CpuInfo::current().ok()?.model_name(0)?.to_owned());
+    NAME.get_or_init(read).clone()
 }
 
 /// The largest resident size of a process so far, in bytes.

@@ -108,7 +108,7 @@ pub(super) fn open_reads(check: &Check<'_>, base: &Resolved) -> Vec<OpenRead> {
             && reads[at].op.is_none()
         {
             let candidates = &mut reads[at].candidates;
-            candidates.retain(|it| uncertain.candidates.contains(it));
+            candidates.retain(|it| uncertain.candidates.binary_search(it).is_ok());
         }
     }
     reads

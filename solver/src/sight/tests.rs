@@ -22,7 +22,7 @@ use crate::weak::tests::{conditions, repeating, specs};
 use kingsnake_certify::order::replay;
 use kingsnake_certify::refutation::check_proof;
 
-/// Repeated values, deleted rows, conditions and aggregates, right and wrong.
+/// Repeated values, deleted rows, conditions and aggregates, correct and wrong.
 fn drawn(seed: u64) -> History {
     let mut rng = Rng::new(seed);
     let mut history = match rng.below(10) {
@@ -94,7 +94,7 @@ fn answer(history: &History, spec: Spec, techniques: &Techniques) -> Report {
     }
 }
 
-/// How many histories are tried.
+/// Number of histories.
 fn n_seeds(few: u64) -> u64 {
     match std::env::var_os("KINGSNAKE_LONG") {
         Some(_) => 100_000,
@@ -181,7 +181,7 @@ fn by_statements(history: &History, spec: Spec) -> Option<Certificate> {
     let backend = &mut Exhaustive::default();
     let scene = Scene::new(&check, &base, &budget).ok()?;
     let is_broken = !base.broken(history, spec).is_empty();
-    let found = scene.raised(backend, |_| true).ok()?;
+    let found = scene.raised(backend, &budget, |_| true).ok()?;
     found.filter(|_| !is_broken).map(|it| it.1)
 }
 

@@ -72,7 +72,12 @@ impl Combined {
         let is_read = |event: &Event| {
             !matches!(
                 event,
-                Event::Write(..) | Event::Insert(..) | Event::Delete(..) | Event::Append(..)
+                Event::Write(..)
+                    | Event::Insert(..)
+                    | Event::Delete(..)
+                    | Event::Append(..)
+                    | Event::Add(_)
+                    | Event::Increment(_)
             )
         };
         let mut places: Vec<(usize, usize)> = Vec::new();
@@ -101,6 +106,16 @@ impl Combined {
                 let appended: Vec<i64> = appended.collect();
                 change_list(items, &appended, rng);
             }
+            Event::ReadSet(items) => {
+                let events = self.runs.iter().flat_map(|run| &run.events);
+                let added = events.filter_map(|event| match event {
+                    Event::Add(element) => Some(*element),
+                    _ => None,
+                });
+                let added: Vec<i64> = added.collect();
+                change_list(items, &added, rng);
+            }
+            Event::ReadCounter(value) => *value += rng.between(0, 2) as i64 - 1,
             Event::Range {
                 low,
                 high,

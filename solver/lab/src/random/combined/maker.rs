@@ -13,6 +13,8 @@ pub(super) struct Maker<'c> {
     builder: HistoryBuilder,
     keys: Vec<Token>,
     lists: [Token; 2],
+    set: Token,
+    counter: Token,
 }
 
 impl<'c> Maker<'c> {
@@ -25,11 +27,14 @@ impl<'c> Maker<'c> {
         let keys = names.map(|name| builder.text(&name)).collect();
         // Before all rows, where no range begins.
         let lists = ["list", "list2"].map(|name| builder.text(name));
+        let [set, counter] = ["set", "counter"].map(|name| builder.text(name));
         Maker {
             of,
             builder,
             keys,
             lists,
+            set,
+            counter,
         }
     }
 
@@ -217,6 +222,13 @@ impl<'c> Maker<'c> {
                 };
                 self.predicate(act, asked, from);
             }
+            &Event::Add(element) => self.builder.add(self.set, Token::Int(element))?,
+            Event::ReadSet(elements) => {
+                let elements = elements.iter().map(|&element| Token::Int(element));
+                self.builder.read_set(self.set, elements)?;
+            }
+            &Event::Increment(by) => self.builder.increment(self.counter, by)?,
+            &Event::ReadCounter(value) => self.builder.read_counter(self.counter, value)?,
         }
         Ok(())
     }

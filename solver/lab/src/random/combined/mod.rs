@@ -17,7 +17,7 @@ use kingsnake_history::model::{
 };
 use kingsnake_history::rng::Rng;
 use maker::Maker;
-use store::Store;
+use store::CombinedStore;
 
 /// What a history can have besides reads and writes of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,11 +44,15 @@ pub enum Feature {
     Times,
     /// The database's own timestamps, which promise nothing.
     Stamps,
+    /// Elements added to a set.
+    Sets,
+    /// Numbers added to a counter.
+    Counters,
 }
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 11] = [
+    pub const ALL: [Feature; 13] = [
         Feature::Conditions,
         Feature::Aggregates,
         Feature::Ranges,
@@ -60,6 +64,8 @@ impl Feature {
         Feature::Orders,
         Feature::Times,
         Feature::Stamps,
+        Feature::Sets,
+        Feature::Counters,
     ];
 }
 
@@ -128,6 +134,10 @@ enum Event {
     Update(Where, Vec<(usize, Option<i64>, i64)>),
     DeleteWhere(Where, Vec<(usize, i64, i64)>),
     Aggregate(Where, Function, Option<Column>, Token),
+    Add(i64),
+    ReadSet(Vec<i64>),
+    Increment(i64),
+    ReadCounter(i64),
 }
 
 #[derive(Clone, Debug)]
@@ -266,7 +276,7 @@ impl Combined {
         };
         let n_sessions = rng.between(1, 4);
         let n_mutations = [0, 1, 1, 2, 3][rng.below(5)];
-        let mut store = Store {
+        let mut store = CombinedStore {
             n_keys,
             n_lists,
             repeats,
@@ -281,7 +291,7 @@ impl Combined {
             store.run(session);
         }
         store.give_orders();
-        let Store { mut drawn, rng, .. } = store;
+        let CombinedStore { mut drawn, rng, .. } = store;
         for _ in 0..n_mutations {
             drawn.mutate(rng);
         }
@@ -330,6 +340,8 @@ impl Combined {
                         Some(Feature::Conditions)
                     }
                     Event::Aggregate(..) => Some(Feature::Aggregates),
+                    Event::Add(_) | Event::ReadSet(_) => Some(Feature::Sets),
+                    Event::Increment(_) | Event::ReadCounter(_) => Some(Feature::Counters),
                 };
                 found.extend(feature);
                 if let Event::Write(key, value) | Event::Insert(key, value) = *event {
@@ -374,7 +386,7 @@ impl Combined {
                     Event::Select(_, rows) => rows.len(),
                     Event::Update(_, rows) => rows.len(),
                     Event::DeleteWhere(_, rows) => rows.len(),
-                    Event::ReadList(_, items) => items.len(),
+                    Event::ReadList(_, items) | Event::ReadSet(items) => items.len(),
                     _ => 0,
                 };
                 for row in 0..n_rows {
@@ -391,7 +403,7 @@ impl Combined {
                         Event::DeleteWhere(_, rows) => {
                             rows.remove(row);
                         }
-                        Event::ReadList(_, items) => {
+                        Event::ReadList(_, items) | Event::ReadSet(items) => {
                             items.remove(row);
                         }
                         _ => {}

@@ -9,7 +9,7 @@ use kingsnake_history::rng::Rng;
 
 use super::{Cell, Combined, Event, Feature, INITIAL, Run, TABLES, Test, Where, cell, chooses};
 
-pub(super) struct Store<'r> {
+pub(super) struct CombinedStore<'r> {
     pub(super) rng: &'r mut Rng,
     pub(super) features: BTreeSet<Feature>,
     pub(super) n_keys: usize,
@@ -27,11 +27,13 @@ pub(super) struct Commit {
     session: usize,
     rows: Vec<Option<Cell>>,
     appends: Vec<Vec<i64>>,
+    added: Vec<i64>,
+    amount: i64,
     /// What it saw.
     seen: Vec<bool>,
 }
 
-impl Store<'_> {
+impl CombinedStore<'_> {
     fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
@@ -67,6 +69,8 @@ impl Store<'_> {
             session,
             rows: vec![None; self.n_keys],
             appends: vec![Vec::new(); self.n_lists],
+            added: Vec::new(),
+            amount: 0,
             seen: sight.clone(),
         };
         let mut events = Vec::new();
@@ -75,6 +79,8 @@ impl Store<'_> {
             events.clear();
             commit.rows.fill(None);
             commit.appends.iter_mut().for_each(Vec::clear);
+            commit.added.clear();
+            commit.amount = 0;
             commit.seen.clone_from(&sight);
             for _ in 0..n_events {
                 if matches!(model, Model::Rc | Model::RcSo) {
@@ -90,6 +96,7 @@ impl Store<'_> {
                 let mut lists = other.appends.iter().zip(&commit.appends);
                 rows.any(|(one, own)| one.is_some() && own.is_some())
                     || lists.any(|(one, own)| !one.is_empty() && !own.is_empty())
+                    || other.added.iter().any(|it| commit.added.contains(it))
             };
             let mut missed = (0..n_seen).filter(|&at| !commit.seen[at]);
             let is_lost = missed.any(|at| overwrites(&self.commits[at]));
@@ -126,7 +133,7 @@ impl Store<'_> {
         }
     }
 
-    /// When a transaction can have begun and committed that began after so many commits, and committed after so many.
+    /// The possible times of a transaction, given the numbers of commits before its begin and before its commit.
     fn times(&mut self, begun: i64, committed: i64) -> (Option<i64>, Option<i64>) {
         if !self.has(Feature::Times) {
             return (None, None);
@@ -231,13 +238,15 @@ impl Store<'_> {
         let key = self.rng.below(self.n_keys);
         let list = self.rng.below(self.n_lists.max(1));
         let kind = loop {
-            let kind = self.rng.below(14);
+            let kind = self.rng.below(18);
             let is_there = match kind {
                 4 | 5 => self.has(Feature::Deletes),
                 6 | 7 => self.has(Feature::Ranges),
                 8..=10 => self.has(Feature::Conditions),
                 11 => self.has(Feature::Aggregates),
                 12 | 13 => self.has(Feature::Lists),
+                14 | 15 => self.has(Feature::Sets),
+                16 | 17 => self.has(Feature::Counters),
                 _ => true,
             };
             if is_there {
@@ -286,12 +295,35 @@ impl Store<'_> {
                 Event::Aggregate(asked, function, column, result.unwrap_or(Token::Nil))
             }
             12 => Event::ReadList(list, self.list(own, list)),
-            _ => {
+            13 => {
                 let value = self.fresh();
                 own.appends[list].push(value);
                 Event::Append(list, value)
             }
+            14 => Event::ReadSet(self.elements(own)),
+            15 => {
+                let element = self.value(key);
+                own.added.push(element);
+                Event::Add(element)
+            }
+            16 => Event::ReadCounter(self.seen(own).map(|it| it.amount).sum()),
+            _ => {
+                let by = self.rng.between(0, 3) as i64 - 1;
+                own.amount += by;
+                Event::Increment(by)
+            }
         }
+    }
+
+    /// What a transaction sees, and itself.
+    fn seen<'a>(&'a self, own: &'a Commit) -> impl Iterator<Item = &'a Commit> {
+        let seen = self.commits.iter().zip(&own.seen).filter(|it| *it.1);
+        seen.map(|it| it.0).chain([own])
+    }
+
+    fn elements(&self, own: &Commit) -> Vec<i64> {
+        let seen = self.seen(own).flat_map(|it| it.added.iter().copied());
+        seen.collect::<BTreeSet<i64>>().into_iter().collect()
     }
 
     fn chosen(&self, own: &Commit, asked: Where) -> Vec<(usize, i64)> {
