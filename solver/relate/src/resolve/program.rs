@@ -95,7 +95,7 @@ impl ProgramReads {
         self.statement.get(read).copied().unwrap_or(own)
     }
 
-    /// The reads that can have been of several versions, and those versions.
+    /// The reads that can have been of several versions, and those versions, sorted.
     pub fn choices(&self) -> &[(u32, Vec<VersionId>)] {
         &self.choices
     }
@@ -182,9 +182,12 @@ impl Walk<'_> {
     ) {
         if self.keep_reads {
             let read = self.program.len() as u32;
-            self.choices.push((read, candidates.to_vec()));
             let initial = self.numbering.initial(key);
             self.keep(node, at, candidates.first().copied().unwrap_or(initial));
+            let mut candidates = candidates.to_vec();
+            candidates.sort_unstable();
+            candidates.dedup();
+            self.choices.push((read, candidates));
         }
     }
 }
