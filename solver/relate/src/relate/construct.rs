@@ -9,7 +9,7 @@ use super::ends::{Ends, add_ends};
 use super::gaps::Helpers;
 use super::real_time::add_real_time;
 use super::runs::{Run, next, runs_of_key};
-use super::{Edge, Places, Polygraph, Reason, reasons};
+use super::{Edge, Places, Polygraph, reasons};
 use crate::budget::{Budget, StopReason};
 use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, KeyId};
