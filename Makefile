@@ -13,6 +13,7 @@
 # make package every crate that a user needs as crates.io would get it, built from its own package
 # make python  the Python wheel in out/wheels, built with maturin and tested
 # make bench   whole checks beside the best peers, the growth to a million transactions, and each phase alone
+# make gpu-box all of docs/gpu-box.md on a machine with a GPU: hours, and one archive to send back
 # make doc     the API's documentation, in target/doc
 # make book    docs/*.md as a book, in target/book; builds mdBook the first time
 # make setup   install the system packages that the build lacks (the targets above do it by themselves; make test also
@@ -21,7 +22,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo release dist test-dist package python test test-databases test-certificates long fuzz lint bench doc book setup
+.PHONY: demo release dist test-dist package python test test-databases test-certificates long fuzz lint bench gpu-box doc book setup
 
 demo: setup
 	scripts/demo
@@ -56,6 +57,7 @@ lint: setup
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p kingsnake-cli --no-default-features -- -D warnings
+	cargo clippy --locked -p kingsnake --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 release: setup
@@ -79,6 +81,9 @@ bench: setup
 	target/release/speed --growth out/growth
 	target/release/speed --weak out/weak
 	cargo bench --locked -p kingsnake-benches
+
+gpu-box: setup
+	scripts/gpu-box
 
 doc: setup
 	cargo doc --locked --workspace --no-deps

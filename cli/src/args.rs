@@ -23,12 +23,12 @@ pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use shrink::ShrinkArgs;
-pub use solve::SolveArgs;
-pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
+pub use solve::{SolveArgs, SolveFormat};
+pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, GpuArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
-pub use watch::{WatchArgs, WatchLevelArg};
+pub use watch::{BatchSize, WatchArgs, WatchLevelArg};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +37,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kingsnake_datasets::Format;
+use kingsnake_gpu::DeviceChoice;
 use kingsnake_workloads::JepsenWorkload;
 
 use crate::switches::explained;
@@ -150,7 +151,7 @@ pub enum Command {
     /// Exit status: 0 if all verdicts agree, 1 if one differs, 2 error.
     Diff(DiffArgs),
     /// List the devices that can compute reachability on this machine.
-    Devices,
+    Devices(DevicesArgs),
     /// Print the manual page, or write one page per command.
     Man(ManArgs),
     /// Print completions for a shell.
@@ -158,6 +159,18 @@ pub enum Command {
         /// The shell.
         shell: Shell,
     },
+}
+
+/// `kingsnake devices`.
+#[derive(Clone, Debug, Args)]
+pub struct DevicesArgs {
+    /// Measure closures on the adapters, fit the constants of the cost model to them, and keep these in
+    /// $XDG_CONFIG_HOME/kingsnake/devices.json, where `--device auto` finds them.
+    #[arg(long)]
+    pub calibrate: bool,
+    /// Calibrate this adapter alone [default: all].
+    #[arg(long, value_name = "WHERE", requires = "calibrate")]
+    pub device: Option<DeviceChoice>,
 }
 
 /// How a history is read.
@@ -180,9 +193,21 @@ pub struct ReadArgs {
     /// Treat the rows that predicates returned as plain reads; do not check which rows should have matched.
     #[arg(long)]
     pub no_predicates: bool,
+    /// Whether a transaction sees its own writes: `invisible` is for stores that apply all writes at the commit [default: visible].
+    #[arg(long, value_name = "SEEN")]
+    pub own_writes: Option<OwnWritesArg>,
     /// Refuse, with exit status 2, a history in which `kingsnake lint` finds a problem, such as one without transactions.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Whether a transaction sees its own writes, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OwnWritesArg {
+    /// A read after a write of the key returns what was written.
+    Visible,
+    /// Every read returns what other transactions wrote.
+    Invisible,
 }
 
 fn workloads() -> impl TypedValueParser<Value = JepsenWorkload> {
@@ -270,6 +295,9 @@ pub struct DiffArgs {
 pub struct StatsArgs {
     /// The history: a file, or a directory of logs.
     pub history: PathBuf,
+    /// The level whose graph is counted.
+    #[command(flatten)]
+    pub level: LevelArgs,
     /// How the history is read.
     #[command(flatten)]
     pub read: ReadArgs,
@@ -327,7 +355,7 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
         Some(name) if name == "check" => only_check().try_get_matches_from(&line).ok(),
         _ => None,
     };
-    // Errors and help come from the whole command line.
+    // Errors and help use the whole command line.
     let mut matches = matches.map_or_else(|| short().try_get_matches_from(&line), Ok)?;
     let settings = project::settings(&matches, only_check)?;
     if !settings.is_empty() {
@@ -341,7 +369,7 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
     Ok((matches, typed))
 }
 
-/// The command line with `check` alone: to build all commands takes longer than to check a small history.
+/// The command line with `check` alone: building all commands takes longer than checking a small history.
 pub fn only_check() -> clap::Command {
     let check = CheckManyArgs::augment_args(clap::Command::new("check"));
     let whole = clap::Command::new("kingsnake").subcommand(check);
@@ -439,7 +467,7 @@ mod tests {
             .filter_map(|it| it.get_long())
             .collect();
         let mut documented = options_in(&page);
-        // The two spellings of a technique are one row.
+        // The two spellings of a technique share one row.
         for row in page.lines().filter_map(|line| line.strip_prefix("| `")) {
             let name = row.split('`').next().unwrap_or_default();
             if !name.starts_with("--") && known.contains(format!("no-{name}").as_str()) {
@@ -470,7 +498,7 @@ mod documents {
 
     use super::Typed;
 
-    /// The commands of a page: of its blocks, and between backticks, where what must be given may be left out.
+    /// The commands on a page: in its blocks, and between backticks, where required arguments may be omitted.
     fn commands(page: &str) -> (Vec<&str>, Vec<&str>) {
         let (mut is_block, mut whole, mut inline) = (false, Vec::new(), Vec::new());
         for line in page.lines() {
@@ -493,7 +521,7 @@ mod documents {
         for letter in command.chars().chain([' ']) {
             match letter {
                 '"' => is_quoted = !is_quoted,
-                // What may be left out.
+                // Arguments that may be omitted.
                 '[' | ']' if !is_quoted => {}
                 '#' | '|' | '<' | '>' | '…' if !is_quoted && word.is_empty() => break,
                 ' ' if !is_quoted => {
@@ -523,7 +551,7 @@ mod documents {
             let text = std::fs::read_to_string(&page).expect("it is a page");
             let (whole, inline) = commands(&text);
             let whole = whole.into_iter().filter_map(|it| Some((it, refused(it)?)));
-            // `kingsnake lint` and `--workload NAME` are fine in a sentence.
+            // `kingsnake lint` and `--workload NAME` may stand in a sentence.
             let inline = inline.into_iter().filter_map(|it| Some((it, refused(it)?)));
             let inline = inline.filter(|it| {
                 matches!(

@@ -1,7 +1,9 @@
 //! How much processor time the process has used, and what each phase of a check has.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
+use kingsnake_report::answer::{Cost, PhaseCost};
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 
 use crate::memory;
@@ -32,15 +34,11 @@ fn nanoseconds() -> Option<u64> {
     None
 }
 
-/// What a phase used.
-#[derive(Clone, Copy, Debug)]
-pub struct PhaseCost {
-    /// The phase.
-    pub name: &'static str,
-    /// Seconds of all threads, where the system tells them.
-    pub seconds: Option<f64>,
-    /// The largest resident size from the start of the process to the end of the phase, in bytes, where it was asked for.
-    pub peak: Option<u64>,
+/// Notes what the check has cost since it began; memory only where some output tells it, because asking for it takes time.
+pub fn settle(cost: &mut Cost, start: Instant, with_memory: bool) {
+    cost.time = start.elapsed();
+    cost.cpu_seconds = seconds();
+    cost.peak_memory = with_memory.then(memory::peak).flatten();
 }
 
 /// Processor time and memory, at the beginning of a phase or at the end of the last one.
@@ -82,7 +80,10 @@ impl Marks {
         let ends = self.begun.iter().skip(1).map(|it| it.1);
         let mut all: Vec<PhaseCost> = Vec::new();
         for ((phase, begin), end) in self.begun.iter().zip(ends.chain([self.now()])) {
-            let seconds = end.seconds.zip(begin.seconds).map(|(end, begin)| end - begin);
+            let seconds = end
+                .seconds
+                .zip(begin.seconds)
+                .map(|(end, begin)| end - begin);
             let known = all.iter_mut().find(|it| it.name == phase.name());
             if let Some(known) = known {
                 known.seconds = known.seconds.zip(seconds).map(|(sum, more)| sum + more);
@@ -99,11 +100,11 @@ impl Marks {
     }
 }
 
-/// Listens for beginnings of phases on behalf of [`Marks`], and passes everything on.
+/// Passes progress on and records beginnings of phases in [`Marks`].
 pub struct Metered<'a> {
-    /// Who takes note.
+    /// The recorder.
     pub marks: &'a mut Marks,
-    /// Who else listens.
+    /// The other listener.
     pub inner: &'a mut dyn Progress,
 }
 

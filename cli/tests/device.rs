@@ -4,7 +4,7 @@
 
 mod run;
 
-use run::{Scratch, corpus, expect, generate, run};
+use run::{Scratch, corpus, expect, generate, kingsnake, run};
 use serde_json::Value;
 
 /// A history with open keys, broken or not.
@@ -216,4 +216,45 @@ fn reachability_is_measured_on_every_engine_and_the_counters_keep_the_formulas()
     assert_eq!(scratch.get("reach/rows.csv").lines().count(), 17);
     assert!(scratch.get("reach/reach-5.svg").contains("<svg"));
     assert!(scratch.get("reach/report.html").contains("of copying"));
+}
+
+/// The commands of docs/gpu-box.md, typed line by line; of a study, what it would run.
+#[test]
+fn the_page_of_the_gpu_box_works_line_by_line() {
+    let scratch = Scratch::new();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/gpu-box.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let blocks = page.split("```sh\n").skip(1);
+    let blocks = blocks.filter_map(|it| it.split("```").next());
+    let mut n_commands = 0;
+    for command in blocks.flat_map(str::lines) {
+        let mut words = command.split(' ');
+        assert_eq!(words.next(), Some("kingsnake"), "{command}");
+        let words: Vec<&str> = words.collect();
+        let mut program = kingsnake(&words);
+        if words[0] == "ablate" {
+            program.arg("--list");
+        }
+        program.current_dir(scratch.path(""));
+        program.env("XDG_CONFIG_HOME", scratch.path("config"));
+        let output = program.output().expect("it can be run");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {stderr}");
+        n_commands += 1;
+    }
+    assert_eq!(n_commands, 5);
+    let kept: Value = serde_json::from_str(&scratch.get("config/kingsnake/devices.json"))
+        .expect("constants are kept as JSON");
+    let name = kept["adapters"][0]["adapter"].as_str().expect("a name");
+    println!("gpu test: calibration through the command line on {name}");
+    let measured = scratch.path("gpu/calibration.json");
+    let said = expect(0, &["bench", "gpu", "--import", &measured]);
+    assert!(said.stdout.contains(name), "{}", said.stdout);
+    let wrong = scratch.put("wrong.json", "{\"schema\":1}");
+    let said = expect(2, &["bench", "gpu", "--import", &wrong]);
+    assert!(
+        said.stderr.contains("devices --calibrate"),
+        "{}",
+        said.stderr
+    );
 }

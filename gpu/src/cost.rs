@@ -1,39 +1,100 @@
-//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas.
+//! What things cost, roughly, to choose between them. docs/gpu.md derives the formulas; [`calibrate`](crate::calibrate) measures the
+//! constants.
+
+use std::sync::OnceLock;
 
 use kingsnake_graph::cool::CoolingSize;
 use kingsnake_graph::prune::Task;
 use kingsnake_graph::reach::Dag;
 
-use crate::adapter::AdapterKind;
+use crate::adapter::{About, AdapterKind};
 use crate::matrix::Cut;
 use crate::steps::Steps;
 
-/// A dispatch costs a GPU about this long even if it does nothing.
+/// A dispatch costs a GPU about this long even if it does nothing, by data sheets.
 const DISPATCH: f64 = 6e-6;
 /// A workgroup waits about this long for memory that it depends on.
 const LATENCY: f64 = 0.6e-6;
 
-/// What a machine can do. wgpu does not tell.
+/// The capabilities of a machine. wgpu does not report them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Speed {
+pub struct Speed {
     /// Bytes of its memory that it moves in a second.
-    pub(crate) bytes: f64,
+    pub bytes: f64,
     /// Bytes that go over the bus in a second.
-    pub(crate) bus: f64,
+    pub bus: f64,
     /// Workgroups that run at once.
-    pub(crate) groups: f64,
+    pub groups: f64,
+    /// Seconds that a dispatch takes even if it does nothing.
+    pub dispatch: f64,
+    /// Seconds that a workgroup waits for memory that it depends on.
+    pub latency: f64,
+    /// Seconds that finding and opening the device and compiling the kernels take.
+    pub start: f64,
+}
+
+/// What was measured on an adapter before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredSpeed {
+    /// The adapter's name.
+    pub name: String,
+    /// Its driver and the driver's version.
+    pub driver: String,
+    /// Its constants.
+    pub speed: Speed,
+}
+
+static READ: OnceLock<fn() -> Vec<MeasuredSpeed>> = OnceLock::new();
+static MEASURED: OnceLock<Vec<MeasuredSpeed>> = OnceLock::new();
+
+/// Makes [`DeviceChoice::Auto`](crate::DeviceChoice) count with what was measured on this machine, which is read when it is first
+/// needed. The first call of a process counts.
+pub fn use_measured(read: fn() -> Vec<MeasuredSpeed>) {
+    let _ = READ.set(read);
 }
 
 impl Speed {
-    /// A small adapter of a kind.
-    pub(crate) fn of(kind: AdapterKind) -> Self {
+    /// How many of the constants a calibration fits: all but the start, which is measured by itself.
+    pub(crate) const N_FITTED: usize = 5;
+
+    /// What was measured on an adapter by this driver, else a small adapter of its kind.
+    pub(crate) fn of(about: &About) -> Self {
+        let all = MEASURED.get_or_init(|| READ.get().map_or_else(Vec::new, |read| read()));
+        let own = all
+            .iter()
+            .find(|it| it.name == about.name && it.driver == about.driver);
+        own.map_or_else(|| Self::of_kind(about.kind), |it| it.speed)
+    }
+
+    /// A small adapter of a kind, by data sheets.
+    pub(crate) fn of_kind(kind: AdapterKind) -> Self {
         let (bytes, bus, groups) = match kind {
             AdapterKind::Discrete => (300e9, 6e9, 150.0),
             AdapterKind::Integrated => (40e9, 10e9, 40.0),
             AdapterKind::Virtual | AdapterKind::Other => (100e9, 3e9, 80.0),
             AdapterKind::Software => (0.2e9, 2e9, 2.0),
         };
-        Speed { bytes, bus, groups }
+        Speed {
+            bytes,
+            bus,
+            groups,
+            dispatch: DISPATCH,
+            latency: LATENCY,
+            start: START,
+        }
+    }
+
+    /// The same with one of the fitted constants times a factor.
+    pub(crate) fn with(mut self, constant: usize, by: f64) -> Self {
+        let constants = [
+            &mut self.bytes,
+            &mut self.bus,
+            &mut self.groups,
+            &mut self.dispatch,
+            &mut self.latency,
+        ];
+        *constants[constant] *= by;
+        self
     }
 }
 
@@ -41,7 +102,7 @@ impl Speed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Level {
     pub(crate) nodes: f64,
-    /// Rows that its nodes are made of, their own included.
+    /// Rows that its nodes are made of, including their own.
     pub(crate) rows: f64,
 }
 
@@ -61,8 +122,9 @@ impl Level {
 pub(crate) fn closure(cut: &Cut, levels: &[Level], speed: Speed) -> f64 {
     let (lanes, strips) = (f64::from(cut.lanes()), f64::from(cut.n_strips()));
     let bands = f64::from(cut.n_bands());
-    let waits =
-        |level: &Level, turns: f64| LATENCY * (1.0 + turns * level.rows / level.nodes.max(1.0));
+    let waits = |level: &Level, turns: f64| {
+        speed.latency * (1.0 + turns * level.rows / level.nodes.max(1.0))
+    };
     let latency: f64 = levels
         .iter()
         .map(|level| {
@@ -70,12 +132,12 @@ pub(crate) fn closure(cut: &Cut, levels: &[Level], speed: Speed) -> f64 {
             let waves = (strips / speed.groups).ceil();
             let sweep = waves * waits(level, turns);
             let spread = (turns * strips / speed.groups).ceil();
-            sweep.min(bands * DISPATCH + waits(level, spread))
+            sweep.min(bands * speed.dispatch + waits(level, spread))
         })
         .sum();
     let rows: f64 = levels.iter().map(|level| level.nodes + level.rows).sum();
     let moved = row_bytes(cut) * rows / speed.bytes;
-    bands * DISPATCH + latency.max(moved)
+    bands * speed.dispatch + latency.max(moved)
 }
 
 /// The bytes of a row, on average: strips have only the rows that can have a bit in them.
@@ -120,7 +182,7 @@ pub(crate) fn on_cpu(task: &Task, dag: &Dag, threads: usize) -> f64 {
     ROUNDS * round
 }
 
-/// Whether no device at all could pay where the CPU takes so long.
+/// Whether no device could pay, given the CPU's time.
 pub(crate) fn is_hopeless(on_cpu: f64) -> bool {
     on_cpu < START
 }
@@ -129,11 +191,11 @@ pub(crate) fn is_hopeless(on_cpu: f64) -> bool {
 pub(crate) fn on_device(task: &Task, dag: &Dag, speed: Speed) -> f64 {
     let (n, m) = (task.n_nodes as f64, dag.n_edges() as f64);
     let up = 4.0 * (3.0 * n + m + task.readers.len() as f64 + 6.0 * task.runs.len() as f64);
-    let round = closure_of(dag, speed) + pair_bytes(task) / speed.bytes;
-    START + up / speed.bus + ROUNDS * round
+    let round = ClosureModel::of(dag).seconds(speed) + pair_bytes(task) / speed.bytes;
+    speed.start + up / speed.bus + ROUNDS * round
 }
 
-/// Whether a device pays: estimates are rough, so it must be clearly better.
+/// Whether a device pays: estimates are rough, so it must be clearly faster.
 pub(crate) fn pays(on_device: f64, on_cpu: f64) -> bool {
     on_device < on_cpu / 1.5
 }
@@ -147,28 +209,44 @@ pub(crate) fn dense_bytes(n: f64, m: f64) -> f64 {
     m * n / 16.0
 }
 
-/// How long a graph's first closure takes a device.
-fn closure_of(dag: &Dag, speed: Speed) -> f64 {
-    let Ok(cut) = Cut::new(dag.n_nodes(), u64::MAX) else {
-        return f64::INFINITY;
-    };
-    let steps = Steps::all(dag);
-    let rows: Vec<u64> = (0..steps.ends.len())
-        .map(|level| {
-            let range = steps.level(level);
-            let nodes = &steps.nodes[range.start as usize..range.end as usize];
-            let rows = nodes
-                .iter()
-                .map(|&node| dag.successors(node).len() as u64 + 1);
-            rows.sum()
-        })
-        .collect();
-    closure(&cut, &Level::all(&steps, &rows), speed)
+/// What the model needs of a graph's first closure; nothing where the matrix cannot be cut.
+pub(crate) struct ClosureModel(Option<(Cut, Vec<Level>)>);
+
+impl ClosureModel {
+    /// That of a graph.
+    pub(crate) fn of(dag: &Dag) -> Self {
+        let Ok(cut) = Cut::new(dag.n_nodes(), u64::MAX) else {
+            return ClosureModel(None);
+        };
+        let steps = Steps::all(dag);
+        let rows: Vec<u64> = (0..steps.ends.len())
+            .map(|level| {
+                let range = steps.level(level);
+                let nodes = &steps.nodes[range.start as usize..range.end as usize];
+                let rows = nodes
+                    .iter()
+                    .map(|&node| dag.successors(node).len() as u64 + 1);
+                rows.sum()
+            })
+            .collect();
+        ClosureModel(Some((cut, Level::all(&steps, &rows))))
+    }
+
+    /// How many levels the graph has.
+    pub(crate) fn n_levels(&self) -> usize {
+        self.0.as_ref().map_or(0, |it| it.1.len())
+    }
+
+    /// How long it takes a device.
+    pub(crate) fn seconds(&self, speed: Speed) -> f64 {
+        let model = self.0.as_ref();
+        model.map_or(f64::INFINITY, |(cut, levels)| closure(cut, levels, speed))
+    }
 }
 
 /// How long a thread of a CPU takes for a word of a node's lists while it cools: mostly cache misses.
 const CPU_WORD: f64 = 10e-9;
-/// How often a move waits for memory that the last access told it of: mover, lists, words, points.
+/// How often a move waits for memory whose address the last access returned: mover, lists, words, points.
 const HOPS: f64 = 4.0;
 /// Bytes that a word of a list costs: itself, and the sector of the point that it names.
 const WORD_BYTES: f64 = 36.0;
@@ -183,11 +261,11 @@ pub(crate) fn cooling_on_cpu(size: &CoolingSize, threads: usize) -> f64 {
 pub(crate) fn cooling_on_device(size: &CoolingSize, speed: Speed) -> f64 {
     let wait = |&n_movers: &u32| {
         let waves = (f64::from(n_movers) / speed.groups).ceil();
-        DISPATCH + waves * HOPS * LATENCY
+        speed.dispatch + waves * HOPS * speed.latency
     };
     let waits: f64 = size.colours.iter().map(wait).sum();
-    let counted = 2.0 * DISPATCH + 12.0 * size.n_edges as f64 / speed.bytes;
+    let counted = 2.0 * speed.dispatch + 12.0 * size.n_edges as f64 / speed.bytes;
     let moved = WORD_BYTES * size.n_moved_words as f64 / speed.bytes;
     let up = 4.0 * size.words_up() as f64 / speed.bus;
-    START + up + size.n_sweeps as f64 * (waits.max(moved) + counted)
+    speed.start + up + size.n_sweeps as f64 * (waits.max(moved) + counted)
 }

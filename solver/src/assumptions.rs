@@ -1,4 +1,4 @@
-//! Assumptions of the user against all orders, on small random histories; and the proof that the comparison works.
+//! Assumptions of the user against all orders, on small random histories; and a check of the comparison itself.
 
 use crate::agreement::Exhaustive;
 use crate::assume::{Unwritten, assume_keys, assume_transaction_order, assume_unwritten};
@@ -13,11 +13,11 @@ use crate::verdict::{Certificate, Moment, Point, Verdict};
 use kingsnake_history::rng::Rng;
 use kingsnake_lab::random::{Execution, KeyKind, Small, sketch};
 
-/// A history of registers without unknown ends, small enough for all orders.
+/// A history of registers or lists without unknown ends, small enough for all orders.
 fn drawn(seed: u64, n_txns: usize) -> (History, Rng) {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
-    small.kind = KeyKind::Registers;
+    small.kind = [KeyKind::Registers, KeyKind::Lists][rng.below(2)];
     small.n_txns = rng.between(2, n_txns);
     small.n_keys = rng.between(1, 2);
     small.unknown = 0;
@@ -29,7 +29,7 @@ fn drawn(seed: u64, n_txns: usize) -> (History, Rng) {
     (small.history(&mut rng), rng)
 }
 
-/// What is assumed of a history, apart from it.
+/// The assumptions, apart from the history.
 struct Assumed {
     keys: Vec<KeyAssumption>,
     edges: Vec<(TxnId, TxnId)>,
@@ -79,7 +79,7 @@ impl Assumed {
         history
     }
 
-    /// By the definitions: every two transactions of which one is later find versions in their order.
+    /// By definition: every two transactions of which one is later find versions in that order.
     fn is_kept(&self, history: &History, order: &[Point]) -> bool {
         let place = |txn: TxnId, is_end: bool| {
             let is_it = |it: &Point| {
@@ -103,14 +103,17 @@ impl Assumed {
                     || place(one.0, true) < place(two.0, true)
             })
         });
-        let version = |value: ValueId| {
+        let version = |value: Option<ValueId>| {
+            let Some(value) = value else {
+                return 0;
+            };
             let wrote = |txn: &TxnId| {
                 let last = history
                     .ops(*txn)
                     .iter()
                     .rev()
                     .find(|op| op.is_write() && op.key() == Some(history.value_key(value)));
-                matches!(last, Some(Op::Write { value: it, .. }) if *it == value)
+                matches!(last, Some(Op::Write { value: it, .. } | Op::Append { value: it, .. }) if *it == value)
             };
             let mut txns = history.txns();
             let writer = txns.find(|txn| history.status(*txn) == Status::Committed && wrote(txn));
@@ -163,17 +166,22 @@ fn writes(history: &History, txn: TxnId, key: KeyId) -> bool {
     ops.any(|op| op.is_write() && op.key() == Some(key))
 }
 
-/// What a transaction found of a key before it wrote it, and what it left.
-fn found(history: &History, txn: TxnId, key: KeyId) -> Vec<ValueId> {
+/// What a transaction found of a key before it wrote it, and what it left. The version of a list is its last element.
+fn found(history: &History, txn: TxnId, key: KeyId) -> Vec<Option<ValueId>> {
     let (mut read, mut left) = (Vec::new(), None);
     for &op in history.ops(txn) {
         match op {
-            Op::Write { key: it, value } if it == key => left = Some(value),
-            Op::Read { key: it, value } if it == key && left.is_none() => read.push(value),
+            Op::Write { key: it, value } | Op::Append { key: it, value } if it == key => {
+                left = Some(value);
+            }
+            Op::Read { key: it, value } if it == key && left.is_none() => read.push(Some(value)),
+            Op::ReadList { key: it, list } if it == key && left.is_none() => {
+                read.push(history.list(list).last().copied());
+            }
             _ => {}
         }
     }
-    read.extend(left);
+    read.extend(left.map(Some));
     read
 }
 

@@ -3,6 +3,11 @@
 /// The studies that have a name: the name, the file, its text.
 pub const BUILT_IN: &[(&str, &str, &str)] = &[
     (
+        "elle",
+        "benches/studies/elle.toml",
+        include_str!("../elle.toml"),
+    ),
+    (
         "emme",
         "benches/studies/emme.toml",
         include_str!("../emme.toml"),

@@ -1,4 +1,4 @@
-//! What the system tells of this machine and its processes; `None` where it does not tell.
+//! Facts about this machine and its processes; `None` if the system does not report them.
 
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
@@ -10,13 +10,15 @@ pub fn peak_of(process: u32) -> Option<u64> {
     Some(process.status().ok()?.vmhwm? * 1024)
 }
 
-/// What new structures may take without swapping, in bytes: of the machine, and of the container that this process is in.
+/// What new structures may take without swapping, in bytes: of the machine, and of the container that this process is in. A quarter
+/// of a container's room is left free: the system kills at its limit, and a busy machine may look at a process's size late.
 #[cfg(target_os = "linux")]
 pub fn available() -> Option<u64> {
     use procfs::Current;
     let machine = procfs::Meminfo::current().ok()?.mem_available;
     let listing = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let container = crate::cgroup::room(std::path::Path::new("/sys/fs/cgroup"), &listing);
+    let room = crate::cgroup::room(std::path::Path::new("/sys/fs/cgroup"), &listing);
+    let container = room.map(|it| it - it / 4);
     machine.into_iter().chain(container).min()
 }
 

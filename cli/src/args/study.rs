@@ -33,7 +33,7 @@ pub struct StudyArgs {
     #[arg(long)]
     pub skip_after_timeout: bool,
     /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long = "memory-limit", alias = "memory", value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
     /// What the figures show [default: by the study].
     #[arg(long, value_name = "WHICH")]
@@ -99,6 +99,8 @@ pub enum BenchCommand {
     Encodings(EncodingsArgs),
     /// Measure the algorithms for reachability on random graphs.
     Reach(ReachArgs),
+    /// Measure closures on a device beside what the cost model predicts, or show measurements of other machines.
+    Gpu(GpuArgs),
     /// Plot violated constraints over time and moves per second of annealing: serial, coloured and on a device.
     Anneal(AnnealArgs),
 }
@@ -127,6 +129,25 @@ pub struct AnnealArgs {
     /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// `kingsnake bench gpu`.
+#[derive(Clone, Debug, Args)]
+pub struct GpuArgs {
+    /// Output directory for the page, gpu.md, and the measurements, calibration.json.
+    #[arg(long, value_name = "DIR", required_unless_present = "import")]
+    pub out: Option<PathBuf>,
+    /// The device to measure.
+    #[arg(long, value_name = "WHERE", default_value = "gpu")]
+    pub device: DeviceChoice,
+    /// Print the measurements in these files, a calibration.json of any machine each, as rows of docs/gpu.md.
+    #[arg(
+        long,
+        value_name = "FILE,…",
+        value_delimiter = ',',
+        conflicts_with = "device"
+    )]
+    pub import: Vec<PathBuf>,
 }
 
 /// `kingsnake bench reach`.
@@ -174,7 +195,7 @@ pub struct EncodingsArgs {
 /// `kingsnake ablate`.
 #[derive(Clone, Debug, Args)]
 pub struct AblateArgs {
-    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, weak, mixed, emme, encodings, ingredients, sizes, sweep, watch), or a study file; docs/ablation.md describes both.
+    /// A built-in study (king-cobra, viper, mtc, mini-vs-general, weak, mixed, elle, emme, encodings, ingredients, sizes, sweep, watch), or a study file; docs/ablation.md describes both.
     #[arg(value_name = "STUDY")]
     pub name: PathBuf,
     /// Run and show only these figures, such as 8,10 [default: all]. Rows of other figures in DIR are kept.

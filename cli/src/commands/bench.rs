@@ -1,4 +1,4 @@
-//! `kingsnake bench`: measures, one subcommand for each question.
+//! `kingsnake bench`: one subcommand per benchmark.
 
 use std::time::Instant;
 
@@ -9,15 +9,17 @@ use kingsnake_solver::prune::Outcome;
 use kingsnake_studies::{AnnealRun, AnnealStudy, Caller, Encodings, ReachStudy};
 
 use crate::answer::base_name;
-use crate::args::{AnnealArgs, BenchCommand, EncodingsArgs, ReachArgs};
+use crate::args::{AnnealArgs, BenchCommand, EncodingsArgs, GpuArgs, ReachArgs};
+use crate::calibration::CalibrationFile;
 use crate::input::load;
 use crate::interrupt;
+use crate::output::put;
 use crate::plan::{questioned_level, spec, start_threads};
 use crate::progress::Drawing;
 use crate::question::question;
 use crate::study_bar::StudyBar;
 use crate::study_rules::CommandLine;
-use crate::voice::Voice;
+use crate::voice::{Voice, say};
 
 /// Measures.
 pub fn run(what: &BenchCommand, voice: Voice, start: Instant) -> Result<u8> {
@@ -25,7 +27,29 @@ pub fn run(what: &BenchCommand, voice: Voice, start: Instant) -> Result<u8> {
         BenchCommand::Anneal(args) => anneal(args, voice, start, &Budget::unlimited()),
         BenchCommand::Encodings(args) => encodings(args, voice),
         BenchCommand::Reach(args) => reach(args, voice),
+        BenchCommand::Gpu(args) => gpu(args),
     }
+}
+
+/// Measures a device beside its cost model, or shows what others measured.
+fn gpu(args: &GpuArgs) -> Result<u8> {
+    for path in &args.import {
+        say(&CalibrationFile::read(path)?.table())?;
+    }
+    let Some(out) = &args.out else {
+        return Ok(0);
+    };
+    let found = kingsnake_gpu::calibrate(&args.device, &Budget::unlimited())?;
+    let file = CalibrationFile::of(std::slice::from_ref(&found));
+    file.write(&out.join("calibration.json"))?;
+    let page = format!(
+        "# Closures on a device\n\n{}{}",
+        file.table(),
+        file.closures()
+    );
+    put(&out.join("gpu.md"), &page)?;
+    say(&page)?;
+    Ok(0)
 }
 
 /// Anneals the questions of histories in every way.

@@ -1,14 +1,20 @@
-//! `kingsnake devices`: what can compute reachability on this machine, and whether it computes rightly.
+//! `kingsnake devices`: the devices of this machine that can compute reachability, and their self-tests.
 
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
-use kingsnake_gpu::{About, adapters, self_test};
+use anyhow::{Context, Result, bail};
+use kingsnake_gpu::{About, DeviceChoice, adapters, calibrate, self_test};
+use kingsnake_solver::budget::Budget;
 
+use crate::args::DevicesArgs;
+use crate::calibration::{CalibrationFile, keep};
 use crate::voice::{count, lasting, printable, say, sized};
 
 /// Lists the devices. A device that fails its self-test is listed, not an error: `check` would answer without it.
-pub fn run() -> Result<u8> {
+pub fn run(args: &DevicesArgs) -> Result<u8> {
+    if args.calibrate {
+        return measure(args);
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut words = format!("cpu: {}\n", count(threads, "thread"));
     let adapters = adapters();
@@ -21,6 +27,33 @@ pub fn run() -> Result<u8> {
         describe(&mut words, about);
     }
     say(&words).context("cannot write to stdout")?;
+    Ok(0)
+}
+
+/// Measures adapters, and keeps what was found.
+fn measure(args: &DevicesArgs) -> Result<u8> {
+    let choices = match &args.device {
+        Some(choice) => vec![choice.clone()],
+        None => {
+            let all = adapters().into_iter().filter(|it| it.unfit.is_none());
+            all.map(|it| DeviceChoice::Named(it.index.to_string()))
+                .collect()
+        }
+    };
+    if choices.is_empty() {
+        bail!("no adapter was found that could be calibrated; `kingsnake devices` says more");
+    }
+    let mut found = Vec::new();
+    for choice in &choices {
+        found.push(calibrate(choice, &Budget::unlimited())?);
+    }
+    let file = CalibrationFile::of(&found);
+    say(&format!("{}{}", file.table(), file.closures()))?;
+    let path = keep(&found)?;
+    say(&format!(
+        "\nkept in {}; --device auto counts with it\n",
+        path.display()
+    ))?;
     Ok(0)
 }
 

@@ -1,12 +1,14 @@
-//! `kingsnake stats`: what a history holds, and how much of it is open before pruning.
+//! `kingsnake stats`: what a history holds, and the graph of a level before pruning.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use kingsnake_relate::relate::Polygraph;
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::check::Techniques;
-use kingsnake_solver::level::Level;
+use kingsnake_solver::check::{CheckError, Techniques};
+use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, RangeId, Status};
 use kingsnake_solver::phases::{Check, Exit, Refuted, Stop, relate, resolve};
 use kingsnake_solver::progress::Silent;
@@ -18,19 +20,25 @@ use crate::args::StatsArgs;
 use crate::input::{files, load};
 use crate::limits::Stopped;
 use crate::output::{Output, expect_apart, put};
+use crate::plan::{isolation_map, searched_level, spec};
 use crate::voice::{Voice, count, grouped, printable_lines, say};
 
-/// Counts, and says what was counted.
+/// Counts, and prints the counts.
 pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let document = args.json.as_deref().map(|path| Output {
         option: "--json",
         path,
     });
     expect_apart(&files(&args.history, &args.read), document.as_slice())?;
-    let parsed = load(&args.history, &args.read, budget)?;
+    let level = searched_level(&args.level)?;
+    let spec = spec(level, &args.level)?;
+    let mut parsed = load(&args.history, &args.read, budget)?;
+    if let Some(map) = isolation_map(level, &args.level)? {
+        map.apply(&mut parsed.history)?;
+    }
     voice.warn_each(&parsed.warnings);
-    let pairs = pairs(&parsed.history, budget)?;
-    let stats = StatsDocument::of(&parsed.history, parsed.format.name(), parsed.bytes, pairs);
+    let graph = graph(&parsed.history, spec, budget)?;
+    let stats = StatsDocument::of(&parsed.history, parsed.format.name(), parsed.bytes, graph);
     if args.json.as_deref() != Some(Path::new("-")) {
         let words = words(&stats, &base_name(&args.history));
         say(&printable_lines(&words)).context("cannot write to stdout")?;
@@ -67,15 +75,17 @@ struct StatsDocument {
     range_rows: usize,
     keys: usize,
     writes_per_key: Spread,
-    /// Of the writes that a transaction makes to a key, the part that read the key before.
+    /// Of a transaction's writes of a key, the first one that follows a read of the key.
     read_modify_write_share: f64,
     /// Values that several transactions wrote to one key.
     repeated_values: usize,
     has_times: bool,
     version_orders: usize,
-    /// Unordered pairs of runs before pruning; null where the reads cannot be explained.
+    /// Unordered pairs of runs before pruning; null if the reads cannot be explained.
     pairs: Option<u64>,
-    /// Why there are no pairs.
+    /// The graph of the level; null where the reads cannot be explained.
+    graph: Option<GraphCounts>,
+    /// Why there is none.
     unresolved: Option<String>,
 }
 
@@ -96,7 +106,12 @@ struct Bucket {
 }
 
 impl StatsDocument {
-    fn of(history: &History, format: &'static str, bytes: u64, pairs: Result<u64, String>) -> Self {
+    fn of(
+        history: &History,
+        format: &'static str,
+        bytes: u64,
+        graph: Result<GraphCounts, String>,
+    ) -> Self {
         let with = |status| {
             history
                 .txns()
@@ -155,13 +170,14 @@ impl StatsDocument {
             writes_per_key: spread(installs.per_key),
             has_times: history.has_times(),
             version_orders: history.version_orders().len(),
-            unresolved: pairs.as_ref().err().cloned(),
-            pairs: pairs.ok(),
+            unresolved: graph.as_ref().err().cloned(),
+            pairs: graph.as_ref().ok().map(|it| it.pairs),
+            graph: graph.ok(),
         }
     }
 }
 
-/// What the transactions that did not abort installed: of each key that one wrote, once.
+/// The versions installed by transactions that did not abort: one per transaction and key.
 struct Installs {
     per_key: Vec<usize>,
     n: usize,
@@ -174,7 +190,7 @@ impl Installs {
         let mut per_key = vec![0; history.n_keys()];
         let mut writers = vec![0_u32; history.n_values()];
         let (mut n, mut n_after_read) = (0, 0);
-        // Of each key that the current transaction touched: whether it read first, and whether it has written.
+        // For each key that the current transaction touched: whether it read first, and whether it has written.
         let mut touched: FxHashMap<_, (bool, bool)> = FxHashMap::default();
         for txn in history
             .txns()
@@ -242,9 +258,39 @@ fn spread(mut per_key: Vec<usize>) -> Spread {
     }
 }
 
-/// The unordered pairs before pruning, or why there are none. They do not depend on the level.
-fn pairs(history: &History, budget: &Budget) -> Result<Result<u64, String>> {
-    let spec = Level::Ser.spec(None).context("no level")?;
+/// The question of a level before pruning (a BC-polygraph, where the level has begins).
+#[derive(Debug, Serialize)]
+struct GraphCounts {
+    level: String,
+    nodes: usize,
+    edges: BTreeMap<&'static str, usize>,
+    /// Unordered pairs of runs.
+    pairs: u64,
+    choices: usize,
+    guarded_edges: usize,
+    clauses: usize,
+}
+
+impl GraphCounts {
+    fn of(polygraph: &Polygraph) -> Self {
+        let logic = &polygraph.problem().logic;
+        GraphCounts {
+            level: polygraph.spec().to_string(),
+            nodes: polygraph.n_nodes(),
+            edges: polygraph.edge_kinds(),
+            pairs: polygraph.runs().n_pairs(),
+            choices: logic.n_choices(),
+            guarded_edges: logic.guarded().len(),
+            clauses: logic.clauses().len(),
+        }
+    }
+}
+
+/// What the question of a level has before pruning, or why there is none.
+fn graph(history: &History, spec: Spec, budget: &Budget) -> Result<Result<GraphCounts, String>> {
+    if spec.real_time.is_some() && !history.has_times() {
+        return Err(CheckError::NoTimes.into());
+    }
     let check = Check {
         history,
         spec,
@@ -254,7 +300,7 @@ fn pairs(history: &History, budget: &Budget) -> Result<Result<u64, String>> {
     let context = &mut kingsnake_solver::Context::new(budget, &mut silent);
     let related = resolve(&check, context).and_then(|it| relate(&check, it, context));
     match related {
-        Ok(polygraph) => Ok(Ok(polygraph.runs().n_pairs())),
+        Ok(polygraph) => Ok(Ok(GraphCounts::of(&polygraph))),
         Err(Exit::Refuted(refuted)) => Ok(Err(match *refuted {
             Refuted::Findings(found) => {
                 format!("{} without any cycle", count_anomalies(found.len()))
@@ -366,13 +412,30 @@ fn words(stats: &StatsDocument, name: &str) -> String {
         if stats.has_times { "yes" } else { "no" }.to_owned(),
     );
     row("version orders", grouped(stats.version_orders as u64));
-    row(
-        "constraints",
-        match (stats.pairs, &stats.unresolved) {
-            (Some(pairs), _) => format!("{} pairs before pruning", grouped(pairs)),
-            (None, why) => format!("none: {}", why.as_deref().unwrap_or_default()),
-        },
-    );
+    let Some(graph) = &stats.graph else {
+        let why = stats.unresolved.as_deref().unwrap_or_default();
+        row("graph", format!("none: {why}"));
+        return out;
+    };
+    row("graph", format!("{}, before pruning", graph.level));
+    row("  nodes", grouped(graph.nodes as u64));
+    let edges = graph.edges.iter();
+    let edges: Vec<String> = edges
+        .map(|(kind, &n)| format!("{} {kind}", grouped(n as u64)))
+        .collect();
+    row("  edges", edges.join(", "));
+    row("  constraints", format!("{} pairs", grouped(graph.pairs)));
+    if graph.choices + graph.guarded_edges + graph.clauses > 0 {
+        row(
+            "  logic",
+            format!(
+                "{}, {}, {}",
+                count(graph.choices, "choice"),
+                count(graph.guarded_edges, "guarded edge"),
+                count(graph.clauses, "clause")
+            ),
+        );
+    }
     out
 }
 

@@ -18,7 +18,7 @@ use crate::limits::{self, Stopped, is_stdio};
 use crate::plan::{clocked, spec};
 use crate::voice::{Voice, count, printable, say};
 
-/// The certificate, from stdin for `-`.
+/// The certificate; `-` is stdin.
 fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
     let path = &args.certificate;
     let bytes = if is_stdio(path) {
@@ -34,7 +34,7 @@ fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
     bytes.with_context(|| path.display().to_string())
 }
 
-/// Checks a claim again, and says whether it holds.
+/// Checks a claim again, and prints whether it holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let mut parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
     let bytes = certificate_bytes(args)?;
@@ -85,7 +85,7 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     Ok(status)
 }
 
-/// What the claim is held against: what was typed, or what the file says.
+/// The promise that the claim is checked against: as typed, or as in the file.
 fn demanded(claim: &EvidenceClaim, typed: &LevelArgs) -> Result<Promise> {
     let refusals_count =
         claim.promise.refusals_count() || typed.failed_cas == Some(FailedCasArg::Differs);

@@ -12,8 +12,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::answer::words;
 use crate::args::CheckArgs;
+use crate::commands::check;
 use crate::limits;
 use crate::memory;
 use crate::voice::{Voice, say_as_it_is};
@@ -44,7 +44,7 @@ pub fn serve(args: &CheckArgs, voice: Voice) -> Result<u8> {
         let mut args = args.clone();
         args.history = path("history").context("stdin names no history")?;
         args.files.report = path("report");
-        let status = crate::check(&args, voice, Instant::now(), words::brief)?;
+        let status = check::run(&args, voice, Instant::now())?;
         if status > 1 || limits::left_behind() || kingsnake_encodings::left_behind() {
             return Ok(status);
         }

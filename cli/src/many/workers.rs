@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_millis(20);
 
 /// What a process is asked.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ServedHistory<'a> {
     /// The history; its path is text.
     pub history: &'a Path,
     /// Where its page goes.
@@ -42,9 +42,9 @@ pub struct Answered {
 
 /// Those that have nothing to do.
 #[derive(Default)]
-pub struct Workers(Mutex<Vec<Worker>>);
+pub struct Workers(Mutex<Vec<ServingProcess>>);
 
-struct Worker {
+struct ServingProcess {
     child: Child,
     answers: Receiver<(String, i32)>,
 }
@@ -55,12 +55,12 @@ impl Workers {
         &self,
         program: &Path,
         line: &[OsString],
-        asked: Asked<'_>,
+        asked: ServedHistory<'_>,
         stop: &AtomicBool,
     ) -> Option<Answered> {
         let begun = Instant::now();
         let idle = self.idle().pop();
-        let mut worker = idle.or_else(|| Worker::start(program, line))?;
+        let mut worker = idle.or_else(|| ServingProcess::start(program, line))?;
         let (text, status) = worker.ask(asked, begun, stop)?;
         let document = serde_json::from_str(&text).ok()?;
         self.idle().push(worker);
@@ -71,13 +71,13 @@ impl Workers {
         })
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Worker>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<ServingProcess>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Worker {
-    fn start(program: &Path, line: &[OsString]) -> Option<Worker> {
+impl ServingProcess {
+    fn start(program: &Path, line: &[OsString]) -> Option<ServingProcess> {
         let mut command = Command::new(program);
         command
             .args(line)
@@ -99,13 +99,13 @@ impl Worker {
                 }
             }
         });
-        Some(Worker { child, answers })
+        Some(ServingProcess { child, answers })
     }
 
     /// The document and the exit status, if there are any in time.
     fn ask(
         &mut self,
-        asked: Asked<'_>,
+        asked: ServedHistory<'_>,
         begun: Instant,
         stop: &AtomicBool,
     ) -> Option<(String, i32)> {
@@ -125,7 +125,7 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for ServingProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

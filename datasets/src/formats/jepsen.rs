@@ -124,6 +124,7 @@ impl Events {
         let mut n_dropped = 0;
         for step in self.parts.iter_mut().flat_map(|part| &mut part.steps) {
             if let (Action::Read, Content::One(value)) = (step.action, step.content)
+                && !self.objects.contains_key(&step.key)
                 && !written.contains(&(step.key, value))
             {
                 step.content = Content::Unwritten;
@@ -158,7 +159,7 @@ impl Events {
             return Ok(());
         }
         let message = format!(
-            "operation {name} is no transaction over keys; supported are transactions of :r, :w, :append, :insert, :delete and :rp, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
+            "operation {name} is no transaction over keys; supported are transactions of :r, :w, :append, :insert, :delete, :add, :inc and :rp, and :read, :write and :cas of registers; for other workloads of Jepsen say which by --workload"
         );
         Err(input.error_in_line(*at, InputProblem::Unsupported(message)))
     }

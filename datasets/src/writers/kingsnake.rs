@@ -49,7 +49,8 @@ pub(super) fn write_version_orders(history: &History, out: &mut dyn Write) -> io
 /// The header, and a line for each key whose initial value is not initial everywhere.
 fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
     let history = show.history;
-    let all = || (0..history.n_values() as u32).map(ValueId);
+    let is_plain = |value: &ValueId| history.object_row(history.value_key(*value)).is_none();
+    let all = || (0..history.n_values() as u32).map(ValueId).filter(is_plain);
     let mut everywhere: FxHashMap<Token, bool> = FxHashMap::default();
     for value in all() {
         let token = history.value_token(value);
@@ -73,6 +74,9 @@ fn write_initial(show: &Show<'_>, out: &mut dyn Write) -> io::Result<()> {
         && !tokens.contains(&token)
     {
         tokens.push(token);
+    }
+    if history.has_objects() && all().next().is_none() {
+        tokens.push(Token::Nil);
     }
     out.write_all(b"{\"kingsnake\":1,\"initial\":")?;
     if let [token] = tokens[..] {
@@ -242,6 +246,10 @@ impl Show<'_> {
 
     fn op(&self, out: &mut dyn Write, op: Op, is_insert: bool) -> io::Result<()> {
         let history = self.history;
+        let row = op.key().and_then(|key| history.object_row(key));
+        if let Some((kind, name, part)) = row {
+            return self.object_write(out, kind, name, part);
+        }
         let word = match op {
             Op::Read { .. } => "r",
             Op::Write { value, .. } if history.is_absence(value) => "delete",

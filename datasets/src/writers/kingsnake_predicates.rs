@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use kingsnake_history::model::{
-    Act, Column, Condition, Op, Operand, Predicate, Snapshot, Token, TxnId, ValueId,
+    Act, Column, Condition, ObjectKind, Op, Operand, Predicate, Snapshot, Token, TxnId, ValueId,
 };
 
 use super::kingsnake::Show;
@@ -11,11 +11,12 @@ use super::kingsnake::Show;
 impl Show<'_> {
     /// `,"tables":{…}` of the header.
     pub(super) fn tables(&self, out: &mut dyn Write) -> io::Result<()> {
-        let tables = self.history.tables();
-        if tables.is_empty() {
+        let all = self.history.tables().iter();
+        let declared: Vec<_> = all.filter(|it| it.object.is_none()).collect();
+        if declared.is_empty() {
             return Ok(());
         }
-        for (index, table) in tables.iter().enumerate() {
+        for (index, table) in declared.into_iter().enumerate() {
             let before: &[u8] = if index == 0 { b",\"tables\":{" } else { b"," };
             out.write_all(before)?;
             self.token(out, table.name)?;
@@ -73,6 +74,50 @@ impl Show<'_> {
         Ok(())
     }
 
+    /// `["add",set,element]` or `["inc",counter,amount]`
+    pub(super) fn object_write(
+        &self,
+        out: &mut dyn Write,
+        kind: ObjectKind,
+        name: Token,
+        part: Token,
+    ) -> io::Result<()> {
+        let word = match kind {
+            ObjectKind::Set => "add",
+            ObjectKind::Counter => "inc",
+        };
+        write!(out, "[\"{word}\",")?;
+        self.token(out, name)?;
+        out.write_all(b",")?;
+        self.token(out, part)?;
+        out.write_all(b"]")
+    }
+
+    /// `["rs",set,[element,…]]` or `["rc",counter,value]`
+    fn object_read(
+        &self,
+        out: &mut dyn Write,
+        name: Token,
+        act: Act,
+        ops: &[Op],
+    ) -> io::Result<()> {
+        let is_sum = matches!(act, Act::Aggregate { .. });
+        out.write_all(if is_sum { b"[\"rc\"," } else { b"[\"rs\"," })?;
+        self.token(out, name)?;
+        out.write_all(b",")?;
+        if let Act::Aggregate { result, .. } = act {
+            self.token(out, result)?;
+            return out.write_all(b"]");
+        }
+        let rows = ops
+            .iter()
+            .filter_map(|op| self.history.object_row(op.key()?));
+        let elements: Vec<Token> = rows.map(|it| it.2).collect();
+        out.write_all(b"[")?;
+        self.tokens(out, &elements)?;
+        out.write_all(b"]]")
+    }
+
     /// One operation that chooses rows, with the reads and writes that are its own.
     pub(super) fn predicate(
         &self,
@@ -80,6 +125,10 @@ impl Show<'_> {
         predicate: &Predicate,
         ops: &[Op],
     ) -> io::Result<()> {
+        let query = &self.history.queries()[predicate.query as usize];
+        if let Some((_, name)) = self.history.tables()[query.table as usize].object {
+            return self.object_read(out, name, predicate.act, ops);
+        }
         let word = match predicate.act {
             Act::Select => "select",
             Act::Update => "update",
@@ -87,7 +136,6 @@ impl Show<'_> {
             Act::Aggregate { .. } => "aggregate",
         };
         write!(out, "[\"{word}\",")?;
-        let query = &self.history.queries()[predicate.query as usize];
         out.write_all(b"{\"table\":")?;
         self.token(out, self.history.tables()[query.table as usize].name)?;
         if query.condition != Condition::Always(true) {

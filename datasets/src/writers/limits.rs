@@ -64,7 +64,7 @@ impl Limits<'_> {
     /// Neither range queries, deletes, tables nor stamps; what was inserted may be called written.
     pub(super) fn no_rows(&self) -> Result<(), WriteError> {
         if !self.history.tables().is_empty() {
-            return self.refuse("rows with columns and predicates".to_owned());
+            return self.refuse("rows with columns, predicates, sets and counters".to_owned());
         }
         if self.history.has_stamps() {
             return self.refuse("xid, start_ts and commit_ts".to_owned());

@@ -284,7 +284,7 @@ fn a_device_pays_only_for_large_lines() {
     assert!(cost::is_hopeless(cost::cooling_on_cpu(&small.size(), 1)));
     let mut large = line(20_000, 60_000, 1, &mut rng);
     large.weights = vec![weights(1.0); 600];
-    let speed = cost::Speed::of(crate::AdapterKind::Discrete);
+    let speed = cost::Speed::of_kind(crate::AdapterKind::Discrete);
     let (cpu, device) = (
         cost::cooling_on_cpu(&large.size(), 2),
         cost::cooling_on_device(&large.size(), speed),

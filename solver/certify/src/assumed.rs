@@ -1,5 +1,5 @@
-//! What the user assumes of the history, derived again: which version of a key a transaction had last and which another found first, and
-//! whether an order of versions, or of transactions, keeps to every assumption.
+//! The user's assumptions, derived again: which version of a key a transaction had last and which another found first,
+//! and whether an order of versions, or of transactions, satisfies every assumption.
 
 use rustc_hash::FxHashMap;
 
@@ -47,12 +47,12 @@ fn follows(history: &History, key: KeyId, pair: &[ValueId], shown: Shown) -> boo
     }
     let (had, found) = (touches(history, earlier, key), touches(history, later, key));
     if earlier != later {
-        return had.last().map(|it| it.1) == Some(pair[0])
-            && found.first().map(|it| it.1) == Some(pair[1]);
+        return had.last().and_then(|it| it.1) == Some(pair[0])
+            && found.first().and_then(|it| it.1) == Some(pair[1]);
     }
     let is_write = |at: usize| history.ops(later)[had[at].0].is_write();
-    let first = had.iter().position(|it| it.1 == pair[0]);
-    let last = had.iter().rposition(|it| it.1 == pair[1]);
+    let first = had.iter().position(|it| it.1 == Some(pair[0]));
+    let last = had.iter().rposition(|it| it.1 == Some(pair[1]));
     match (first, last) {
         (Some(one), Some(two)) => {
             one < two && (by != KeyAssumption::WritesFollowReads || is_write(two))
@@ -61,21 +61,27 @@ fn follows(history: &History, key: KeyId, pair: &[ValueId], shown: Shown) -> boo
     }
 }
 
-/// The versions of a register that a transaction found before it wrote the key, and the one that it left, each with its operation.
-fn touches(history: &History, txn: TxnId, key: KeyId) -> Vec<(usize, ValueId)> {
+/// The versions of a key that a transaction found before it wrote the key, and the one that it left, each with its operation. The
+/// version of a list is its last element; `None` is the initial state.
+fn touches(history: &History, txn: TxnId, key: KeyId) -> Vec<(usize, Option<ValueId>)> {
     let ops = history.ops(txn);
-    let is_write = |op: &Op| matches!(op, Op::Write { key: of, .. } if *of == key);
+    let is_write = |op: &Op| op.is_write() && op.key() == Some(key);
     let first = ops.iter().position(is_write).unwrap_or(ops.len());
     let last = ops.iter().rposition(is_write);
     let read = ops[..first]
         .iter()
         .enumerate()
         .filter_map(|(at, op)| match *op {
-            Op::Read { key: of, value } if of == key => Some((at, value)),
+            Op::Read { key: of, value } if of == key => {
+                Some((at, (!history.is_initial(value)).then_some(value)))
+            }
+            Op::ReadList { key: of, list } if of == key => {
+                Some((at, history.list(list).last().copied()))
+            }
             _ => None,
         });
     let written = last.and_then(|at| match ops[at] {
-        Op::Write { value, .. } => Some((at, value)),
+        Op::Write { value, .. } | Op::Append { value, .. } => Some((at, Some(value))),
         _ => None,
     });
     read.chain(written).collect()
@@ -105,12 +111,13 @@ pub(super) fn is_stale(history: &History, finding: &Finding) -> bool {
     let after = touches(history, finding.txn, finding.key);
     let version = before.iter().find(|it| it.0 == had);
     let initial = after.iter().find(|it| it.0 == finding.op);
-    version.is_some_and(|it| !history.is_initial(it.1))
-        && initial.is_some_and(|it| history.is_initial(it.1))
+    version.is_some_and(|it| it.1.is_some())
+        && initial.is_some_and(|it| it.1.is_none())
         && (earlier != finding.txn || had < finding.op)
 }
 
-/// Checks that an order keeps to the assumptions about keys. `place` is where a version stands among those of its key, from 1, if it was
+/// Checks that an order satisfies the assumptions about keys. `place` is where a version stands among those of its key,
+/// from 1, if it was
 /// installed.
 pub(super) fn check_keys(
     history: &History,
@@ -127,10 +134,7 @@ pub(super) fn check_keys(
         keys.dedup();
         for key in keys {
             let all = touches(history, txn, key).into_iter();
-            let places = all.filter_map(|(_, value)| match place(value) {
-                None if history.is_initial(value) => Some(0),
-                place => place,
-            });
+            let places = all.filter_map(|(_, value)| value.map_or(Some(0), &place));
             let places: Vec<usize> = places.collect();
             if !places.is_empty() {
                 visits.entry(key).or_default().push((txn, places));

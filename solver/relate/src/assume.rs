@@ -12,7 +12,7 @@ use crate::model::{
     VersionOrder,
 };
 
-/// Why an assumption cannot be used.
+/// Why an assumption does not apply.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AssumeError {
     /// It looks at the clock.
@@ -20,7 +20,7 @@ pub enum AssumeError {
         "linearizable keys are ordered by begin and commit times, and the history has none; sequential-keys needs only sessions"
     )]
     NoTimes,
-    /// A value does not say which version it is.
+    /// Values do not identify their versions.
     #[error(
         "key {key}: {first} and {second} both wrote {value}, so it is not known which version a read of it found; an assumption \
          about keys needs values that differ"
@@ -37,10 +37,11 @@ pub enum AssumeError {
     },
 }
 
-/// What a transaction found or left of a key.
+/// What a transaction found or left of a key. The version of a list is its last element.
 #[derive(Clone, Copy)]
 struct Touch {
-    value: ValueId,
+    /// `None` is the initial state.
+    value: Option<ValueId>,
     op: usize,
     is_write: bool,
 }
@@ -100,27 +101,31 @@ pub fn assume_keys(
 }
 
 /// Who left each value, and who else read it.
-struct Writers {
+struct AssumedWriters {
     of: FxHashMap<ValueId, TxnId>,
     read: FxHashSet<ValueId>,
 }
 
-fn writers(history: &History) -> Result<Writers, AssumeError> {
-    let mut writers = Writers {
+fn writers(history: &History) -> Result<AssumedWriters, AssumeError> {
+    let mut writers = AssumedWriters {
         of: FxHashMap::default(),
         read: FxHashSet::default(),
     };
-    let lists: FxHashSet<KeyId> = list_keys(history);
     let mut own: FxHashMap<KeyId, ValueId> = FxHashMap::default();
     for txn in history.txns() {
         own.clear();
         for &op in history.ops(txn) {
             match op {
-                Op::Write { key, value } if !lists.contains(&key) => {
+                Op::Write { key, value } | Op::Append { key, value } => {
                     own.insert(key, value);
                 }
                 Op::Read { value, .. } if history.status(txn) == Status::Committed => {
                     writers.read.insert(value);
+                }
+                // What stands before an element that was read was read with it.
+                Op::ReadList { list, .. } if history.status(txn) == Status::Committed => {
+                    let items = history.list(list).iter().rev();
+                    let _ = items.take_while(|&&item| writers.read.insert(item)).count();
                 }
                 _ => {}
             }
@@ -154,9 +159,9 @@ fn list_keys(history: &History) -> FxHashSet<KeyId> {
 }
 
 /// Whether it is certain that a transaction took effect.
-fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
+fn counts(history: &History, txn: TxnId, writers: &AssumedWriters) -> bool {
     let is_seen = |op: &Op| match op {
-        Op::Write { value, .. } => writers.read.contains(value),
+        Op::Write { value, .. } | Op::Append { value, .. } => writers.read.contains(value),
         _ => false,
     };
     match history.status(txn) {
@@ -166,19 +171,22 @@ fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
     }
 }
 
-fn touches(history: &History, txn: TxnId, writers: &Writers) -> Vec<(KeyId, Vec<Touch>)> {
+fn touches(history: &History, txn: TxnId, writers: &AssumedWriters) -> Vec<(KeyId, Vec<Touch>)> {
     let mut all: Vec<(KeyId, Vec<Touch>)> = Vec::new();
     let mut place: FxHashMap<KeyId, usize> = FxHashMap::default();
     let mut wrote: FxHashSet<KeyId> = FxHashSet::default();
     for (op, &it) in history.ops(txn).iter().enumerate() {
         let (key, value, is_write) = match it {
-            Op::Read { key, value } => (key, value, false),
-            Op::Write { key, value } => (key, value, true),
-            _ => continue,
+            Op::Read { key, value } => (key, Some(value), false),
+            Op::ReadList { key, list } => (key, history.list(list).last().copied(), false),
+            Op::Write { key, value } | Op::Append { key, value } => (key, Some(value), true),
+            Op::Range { .. } => continue,
         };
-        let is_version = match writers.of.get(&value) {
+        let writer = value.and_then(|value| writers.of.get(&value));
+        let value = value.filter(|&it| writer.is_some() || !history.is_initial(it));
+        let is_version = match writer {
             Some(&writer) => !is_write || writer == txn,
-            None => !is_write && history.is_initial(value),
+            None => !is_write && value.is_none(),
         };
         let is_own = if is_write {
             wrote.insert(key);
@@ -275,17 +283,19 @@ impl Pairs<'_> {
             earlier: one.0,
             later: two.0,
         };
-        if older == newer || self.history.is_initial(older) {
+        let (Some(older), true) = (older, older != newer) else {
             return;
-        }
-        if self.history.is_initial(newer) {
+        };
+        let Some(newer) = newer else {
             self.stale.push(Stale {
                 key: self.key,
                 shown,
                 had: one.1.op,
                 found: two.1.op,
             });
-        } else if self.known.insert((older, newer)) {
+            return;
+        };
+        if self.known.insert((older, newer)) {
             self.edges.push((older, newer, shown));
         }
     }
@@ -368,7 +378,7 @@ pub fn assume_transaction_order(history: &mut History, numbers: &[(TxnId, i64)])
                 Vec::new()
             });
             match last.get(&key) {
-                // What a transaction overwrites itself is no version.
+                // A value that the transaction overwrites itself is not a version.
                 Some(&at) if !is_append => order[at] = value,
                 _ => {
                     last.insert(key, order.len());
@@ -384,7 +394,7 @@ pub fn assume_transaction_order(history: &mut History, numbers: &[(TxnId, i64)])
     }
 }
 
-/// What values are that were read and never written.
+/// The meaning of values that were read and never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
     /// They existed before any transaction.
@@ -393,7 +403,7 @@ pub enum Unwritten {
     Unseen,
 }
 
-/// Why values without a writer cannot be what they are taken for.
+/// Why values without a writer cannot have that meaning.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UnwrittenError {
     /// A key has one initial state.
@@ -411,7 +421,7 @@ pub enum UnwrittenError {
     },
 }
 
-/// States what values are that were read and never written. Elements of lists are not asked.
+/// Sets the meaning of values that were read and never written. Elements of lists are not considered.
 pub fn assume_unwritten(history: &mut History, meaning: Unwritten) -> Result<(), UnwrittenError> {
     let mut written: FxHashSet<ValueId> = FxHashSet::default();
     for txn in history.txns() {
@@ -488,7 +498,7 @@ pub struct RepeatedValue {
     second: String,
 }
 
-/// Complains about the first value that two transactions wrote, or that one wrote and that was there initially.
+/// Refuses the first value that two transactions wrote, or that one wrote and that was there initially.
 pub fn expect_unique_values(history: &History) -> Result<(), RepeatedValue> {
     let mut writers: FxHashMap<ValueId, TxnId> = FxHashMap::default();
     for txn in history.txns() {

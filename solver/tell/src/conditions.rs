@@ -1,4 +1,4 @@
-//! Conditions over rows in words: what a transaction asked for, what it did not get, and what others had made of the row.
+//! Conditions over rows in words: the condition, the missing row, and what others had made of the row.
 
 use kingsnake_history::model::{Act, Column, Condition, KeyId, Op, Predicate, TxnId, ValueId};
 
@@ -50,6 +50,10 @@ impl<'h> Words<'h> {
     pub(super) fn asked(&self, txn: TxnId, predicate: &Predicate, key: KeyId) -> String {
         let history = self.meaning.history();
         let (who, row) = (self.labels.txn(txn), self.labels.key(key));
+        if let Some((kind, name, part)) = history.object_row(key) {
+            let (kind, show) = (kind.name(), |token| history.symbols().spell(token));
+            return format!("{who} read {kind} {} without {}", show(name), show(part));
+        }
         let condition = match &history.queries()[predicate.query as usize].condition {
             Condition::Always(true) => "all rows".to_owned(),
             _ => format!("rows with {}", history.condition_text(predicate.query)),
@@ -72,8 +76,18 @@ impl<'h> Words<'h> {
         let Some(value) = self.meaning.left(txn, key) else {
             return format!("{who} had written it");
         };
-        if self.meaning.history().is_absence(value) {
+        let history = self.meaning.history();
+        if history.is_absence(value) {
             return format!("{who} had deleted it");
+        }
+        if let Some((kind, name, part)) = history.object_row(key) {
+            let show = |token| history.symbols().spell(token);
+            return format!(
+                "{who} had added {} to {} {}",
+                show(part),
+                kind.name(),
+                show(name)
+            );
         }
         format!("{who} had set {}", self.cells(predicate, value))
     }

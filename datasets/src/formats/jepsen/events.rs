@@ -5,8 +5,9 @@
 
 use std::num::NonZeroU32;
 
-use kingsnake_history::model::{HistoryBuilder, Symbols, Token};
+use kingsnake_history::model::{HistoryBuilder, ObjectKind, Symbols, Token};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::lists::SharedLists;
 use super::predicates::Asked;
@@ -31,6 +32,10 @@ pub(super) enum Action {
     /// A write that its client calls an insert.
     Insert,
     Delete,
+    /// An element added to a set.
+    Add,
+    /// A number added to a counter.
+    Increment,
     /// A read of all rows that satisfy a predicate, whose place among [`Events::asked`] is the key.
     Predicate,
 }
@@ -48,6 +53,8 @@ pub(super) enum Content {
     /// `nil`, or nothing at all.
     Nil,
     One(Token),
+    /// The same, of the elements of a set.
+    Set(u32, u32),
     /// A range of [`Part::items`]; of a predicate, the keys and the values that it returned, in turns.
     List(u32, u32),
     /// A value that was never written, which is to be ignored.
@@ -56,7 +63,8 @@ pub(super) enum Content {
     Pair(Token, Token),
 }
 
-/// One `[:r k v]`, `[:w k v]`, `[:append k v]`, `[:insert k v]`, `[:delete k]` or `[:rp predicate {k v}]`.
+/// One `[:r k v]`, `[:w k v]`, `[:append k v]`, `[:insert k v]`, `[:delete k]`, `[:add k v]`, `[:inc k n]` or
+/// `[:rp predicate {k v}]`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MicroOp {
     pub(super) action: Action,
@@ -118,6 +126,8 @@ pub(super) struct Part {
     pub(super) asked: Vec<Asked>,
     /// What `:init` says that keys hold at first.
     pub(super) initial: Vec<(Token, Token)>,
+    /// Some step is of a set or a counter.
+    pub(super) has_objects: bool,
     /// Some step is `[:r k v]` or the like, so the history is of transactions.
     pub(super) has_txns: bool,
     /// The key of the only register, once there was one.
@@ -168,7 +178,7 @@ impl Part {
                     rename(expected);
                     rename(new);
                 }
-                Content::Nil | Content::List(..) | Content::Unwritten => {}
+                Content::Nil | Content::List(..) | Content::Set(..) | Content::Unwritten => {}
             }
         }
         self.items.iter_mut().for_each(rename);
@@ -220,6 +230,8 @@ pub(super) struct Events {
     pub(super) asked: Vec<Asked>,
     /// What `:init` says that keys hold at first.
     pub(super) initial: Vec<(Token, Token)>,
+    /// The keys that are sets or counters.
+    pub(super) objects: FxHashMap<Token, ObjectKind>,
 }
 
 impl Events {
@@ -245,11 +257,39 @@ impl Events {
             first_number.push(number);
             number += i64::from(part.n_events);
         }
-        Events {
+        let mut events = Events {
             parts,
             first_number,
             asked,
             initial,
+            objects: FxHashMap::default(),
+        };
+        let with_objects = events.parts.iter().filter(|part| part.has_objects);
+        let kinds = with_objects
+            .flat_map(|part| &part.steps)
+            .filter_map(|step| {
+                let is_set = step.action == Action::Add || matches!(step.content, Content::Set(..));
+                let is_counter = step.action == Action::Increment;
+                let counter = is_counter.then_some(ObjectKind::Counter);
+                Some((step.key, is_set.then_some(ObjectKind::Set).or(counter)?))
+            });
+        events.objects = kinds.collect();
+        events.read_sets();
+        events
+    }
+
+    /// A vector that was read of a set is its elements: JSON has no sets.
+    fn read_sets(&mut self) {
+        if self.objects.is_empty() {
+            return;
+        }
+        for step in self.parts.iter_mut().flat_map(|part| &mut part.steps) {
+            if let Content::List(first, end) = step.content
+                && step.action == Action::Read
+                && self.objects.contains_key(&step.key)
+            {
+                step.content = Content::Set(first, end);
+            }
         }
     }
 

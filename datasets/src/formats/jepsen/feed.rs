@@ -1,16 +1,18 @@
 //! Gives the steps of each transaction to a builder: those that its completion tells, else those that its invocation asked.
 
-use kingsnake_history::model::{CompareOutcome, HistoryBuilder, ListPlace, Query, Status, Token};
+use kingsnake_history::model::{
+    CompareOutcome, HistoryBuilder, ListPlace, ObjectKind, Query, Status, Token,
+};
 use rustc_hash::FxHashMap;
 
-use super::events::{Action, Content, Events};
+use super::events::{Action, Content, Events, MicroOp};
 use super::pairs::Txn;
 use super::predicates;
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 
 /// Gives a builder the steps of transactions.
-pub(super) struct Feed<'a> {
+pub(super) struct JepsenFeed<'a> {
     input: Input<'a>,
     events: &'a Events,
     is_list: bool,
@@ -20,9 +22,9 @@ pub(super) struct Feed<'a> {
     placed: Vec<FxHashMap<u32, ListPlace>>,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> JepsenFeed<'a> {
     pub(super) fn new(input: Input<'a>, events: &'a Events, is_list: bool) -> Self {
-        Feed {
+        JepsenFeed {
             input,
             events,
             is_list,
@@ -53,6 +55,13 @@ impl<'a> Feed<'a> {
                 Status::Aborted => false,
             };
             if step.action.is_read() && !keeps_read {
+                continue;
+            }
+            if let Some(&kind) = events.objects.get(&step.key)
+                && step.action != Action::Predicate
+            {
+                let fed = feed_object(step, kind, items, builder);
+                fed.map_err(|problem| input.error_in_line(event.at, problem))?;
                 continue;
             }
             match (step.action, step.content) {
@@ -105,6 +114,7 @@ impl<'a> Feed<'a> {
                 // Nothing was seen, such as what a predicate read returned.
                 (_, Content::Pair(..) | Content::Unwritten)
                 | (Action::Cas | Action::Predicate, _) => {}
+                (Action::Add | Action::Increment, _) | (_, Content::Set(..)) => {}
                 (Action::Write | Action::Append | Action::Insert, _) => {
                     builder.write(step.key, Token::Nil);
                 }
@@ -128,4 +138,38 @@ fn read_list(
     }
     let place = builder.read_list_like(key, items, placed.get(&first).copied());
     placed.insert(first, place);
+}
+
+/// Adds a step of a set or a counter.
+fn feed_object(
+    step: &MicroOp,
+    kind: ObjectKind,
+    items: &[Token],
+    builder: &mut HistoryBuilder,
+) -> Result<(), InputProblem> {
+    let key = step.key;
+    match (kind, step.action, step.content) {
+        (ObjectKind::Set, Action::Add, Content::One(element)) => builder.add(key, element)?,
+        (ObjectKind::Set, Action::Read, Content::Nil) => builder.read_set(key, [])?,
+        (ObjectKind::Set, Action::Read, Content::Set(first, end)) => {
+            let elements = &items[first as usize..end as usize];
+            builder.read_set(key, elements.iter().copied())?;
+        }
+        (ObjectKind::Counter, Action::Increment, Content::One(Token::Int(by))) => {
+            builder.increment(key, by)?;
+        }
+        (ObjectKind::Counter, Action::Read, Content::Nil) => builder.read_counter(key, 0)?,
+        (ObjectKind::Counter, Action::Read, Content::One(Token::Int(value))) => {
+            builder.read_counter(key, value)?;
+        }
+        _ => {
+            let words = format!(
+                "key {} is a {}, and this step is of another kind of key",
+                builder.show(key),
+                kind.name()
+            );
+            return Err(InputProblem::Unsupported(words));
+        }
+    }
+    Ok(())
 }

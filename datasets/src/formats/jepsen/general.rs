@@ -165,7 +165,7 @@ impl Part {
             _ => {
                 return Err(here.fail(InputProblem::Syntax {
                     found: format!("a step of {} parts", parts.len()),
-                    expected: "[:r key value], [:w key value], [:append key value], [:insert key value], [:delete key] or [:rp predicate rows]".to_owned(),
+                    expected: "[:r key value], [:w key value], [:append key value], [:insert key value], [:delete key], [:add key element], [:inc key number] or [:rp predicate rows]".to_owned(),
                 }));
             }
         };
@@ -175,17 +175,30 @@ impl Part {
             Some("append") => Action::Append,
             Some("insert") => Action::Insert,
             Some("delete") => Action::Delete,
+            Some("add") => Action::Add,
+            Some("inc") => Action::Increment,
             other => {
                 let name = other.unwrap_or("without a name");
                 return Err(here.fail(InputProblem::Unsupported(format!(
-                    "step {name} is not supported; :r, :w, :append, :insert, :delete and :rp are"
+                    "step {name} is not supported; :r, :w, :append, :insert, :delete, :add, :inc and :rp are"
                 ))));
             }
         };
         let key = self.token(key);
+        self.has_objects |= matches!(action, Action::Add | Action::Increment);
         let content = match action {
             Action::Read => self.content(content),
             Action::Delete => Content::Nil,
+            Action::Increment => match content {
+                Datum::Nil => Content::One(Token::Int(1)),
+                Datum::Int(by) => Content::One(Token::Int(*by)),
+                _ => {
+                    return Err(here.fail(InputProblem::Syntax {
+                        found: "a step :inc by something else".to_owned(),
+                        expected: "[:inc key] or [:inc key number]".to_owned(),
+                    }));
+                }
+            },
             _ => Content::One(self.token(content)),
         };
         Ok(MicroOp {
@@ -208,13 +221,18 @@ impl Part {
     fn content(&mut self, datum: &Datum<'_>) -> Content {
         match datum {
             Datum::Nil => Content::Nil,
-            Datum::Seq(items, _) => {
+            Datum::Seq(items, _) | Datum::Set(items, _) => {
                 let first = self.items.len() as u32;
                 for item in items {
                     let item = self.token(item);
                     self.items.push(item);
                 }
-                Content::List(first, self.items.len() as u32)
+                let end = self.items.len() as u32;
+                if matches!(datum, Datum::Seq(..)) {
+                    return Content::List(first, end);
+                }
+                self.has_objects = true;
+                Content::Set(first, end)
             }
             plain => Content::One(self.token(plain)),
         }

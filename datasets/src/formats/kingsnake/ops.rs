@@ -7,6 +7,7 @@ use super::super::kingsnake_rows::{
     next_is_comma, read_cas, read_delete, read_insert, read_range, read_value,
 };
 use super::Buffers;
+use super::objects::read_object;
 use crate::cursor::Cursor;
 use crate::error::ReadError;
 
@@ -20,8 +21,10 @@ pub(super) fn feed_ops(
         list,
         rows,
         predicates,
+        savepoints,
     } = buffers;
     run.clear();
+    savepoints.clear();
     // A write to a table with columns needs its row.
     let is_compact = !builder.has_columns();
     cursor.json_punct(b'[')?;
@@ -47,10 +50,14 @@ pub(super) fn feed_ops(
             b"update" => predicates.read_update(cursor, builder)?,
             b"aggregate" => predicates.read_aggregate(cursor, builder)?,
             b"cas" => read_cas(cursor, builder)?,
+            b"add" | b"rs" | b"inc" | b"rc" => read_object(cursor, builder, &name, list)?,
+            b"savepoint" | b"rollback-to" | b"release" => {
+                savepoints.read(cursor, builder, &name)?
+            }
             _ => {
                 cursor.at = name_at;
                 return Err(cursor.wrong(
-                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\", \"delete\", \"select\", \"update\", \"aggregate\" or \"cas\"",
+                    "an operation: \"r\", \"w\", \"a\", \"rl\", \"range\", \"insert\", \"delete\", \"select\", \"update\", \"aggregate\", \"cas\", \"add\", \"rs\", \"inc\", \"rc\", \"savepoint\", \"rollback-to\" or \"release\"",
                 ));
             }
         }
@@ -151,7 +158,7 @@ fn compact_op(cursor: &mut Cursor<'_>) -> Option<NumberOp> {
     })
 }
 
-fn read_list(
+pub(super) fn read_list(
     cursor: &mut Cursor<'_>,
     builder: &mut HistoryBuilder,
     list: &mut Vec<Token>,

@@ -24,7 +24,7 @@ use super::ranges::RangeRow;
 /// The scope of names that no key owns.
 const GLOBAL: KeyId = KeyId(0);
 
-/// What a version order names: a value, or the delete of a name.
+/// An entry of a version order: a value, or the delete of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installed {
     /// A value; [`Token::Nil`] is a delete without a name.
@@ -51,6 +51,8 @@ pub struct HistoryBuilder {
     initial_everywhere: Vec<Token>,
     ordered_keys: FxHashSet<KeyId>,
     pub(super) lists: FxHashMap<KeyId, LongestList>,
+    /// What the transaction begun last wrote and rolled back.
+    pub(super) rolled_back: Vec<Op>,
 }
 
 #[derive(Debug, Default)]
@@ -90,7 +92,7 @@ impl HistoryBuilder {
     pub fn reserve_ops(&mut self, n_ops: usize) {
         let parts = &mut self.history;
         parts.ops.reserve(n_ops);
-        // About every second operation is a write of a value of its own. Growing would copy them; room that is not used costs nothing.
+        // About every second operation writes a new value. Growing would copy them; unused room costs nothing.
         let n_values = n_ops / 2;
         parts.value_names.reserve(n_values);
         parts.value_key.reserve(n_values);
@@ -115,12 +117,12 @@ impl HistoryBuilder {
         self.history.symbols.show(token)
     }
 
-    /// Says how the file spells that there is no value; `null` unless said.
+    /// Sets the file's spelling of a missing value [default: `null`].
     pub fn spell_nil(&mut self, word: &'static str) {
         self.history.symbols.spell_nil(word);
     }
 
-    /// Declares that every key holds this value before any transaction (say it before the first operation).
+    /// Declares that every key holds this value before any transaction. Call it before the first operation.
     pub fn initial_everywhere(&mut self, value: Token) {
         if value != Token::Nil {
             self.history.initial_rows.all.get_or_insert(value);
@@ -144,7 +146,7 @@ impl HistoryBuilder {
         self.history.value_initial[value.index()] = true;
     }
 
-    /// The session of this name, made if it is new. Sessions keep the order in which they were first named.
+    /// The session of this name, created if it is new. Sessions keep the order in which they were first named.
     pub fn session(&mut self, name: Token) -> SessionId {
         let names = &mut self.history.session_names;
         let id = self.session_ids.id(GLOBAL, name, names.len() as u32);
@@ -161,6 +163,7 @@ impl HistoryBuilder {
         name: Token,
         status: Status,
     ) -> Result<(), BuildError> {
+        self.roll_back_pending()?;
         let index = self.history.txns.len() as u32;
         let earlier = self.txn_ids.id(GLOBAL, name, index);
         if earlier != index {
@@ -199,12 +202,12 @@ impl HistoryBuilder {
         }
     }
 
-    /// Changes the status of the transaction begun last, for formats that tell it at the end.
+    /// Changes the status of the transaction begun last, for formats that have it at the end.
     pub fn status(&mut self, status: Status) {
         self.last().status = status;
     }
 
-    /// Says when the transaction begun last ran; `None` where it was not recorded.
+    /// Sets when the transaction begun last ran; `None` if not recorded.
     pub fn times(&mut self, begin: Option<i64>, commit: Option<i64>) {
         let interval = Interval {
             begin: begin.unwrap_or(i64::MIN),
@@ -217,14 +220,14 @@ impl HistoryBuilder {
         }
     }
 
-    /// Says which isolation level the transaction begun last asked for.
+    /// Sets the isolation level that the transaction begun last requested.
     pub fn isolation(&mut self, level: Token) {
         let n_before = self.history.txns.len() - 1;
         self.history.isolation.resize(n_before, Token::Nil);
         self.history.isolation.push(level);
     }
 
-    /// Gives the order in which the database installed a key's values; it may leave values out.
+    /// Sets the order in which the database installed a key's values; values may be missing.
     pub fn version_order(
         &mut self,
         key: Token,
@@ -261,9 +264,11 @@ impl HistoryBuilder {
 
     /// The finished history, its transactions numbered session by session.
     pub fn finish(mut self) -> Result<History, BuildError> {
+        self.roll_back_pending()?;
+        self.check_objects()?;
         self.settle_untouched_keys();
         self.intern_initial_rows();
-        drop(std::mem::take(&mut self.value_ids)); // The largest table; what follows needs room.
+        drop(std::mem::take(&mut self.value_ids)); // The largest table; the next steps need the memory.
         let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
@@ -276,14 +281,16 @@ impl HistoryBuilder {
         Ok(by_session(parts))
     }
 
-    /// Where there are tables, every key that has a row at first has a value for it, be it that nobody reads it.
+    /// With tables, every key that has a row at first has a value for it, even if it is never read.
     fn intern_initial_rows(&mut self) {
         if self.history.rows.tables.is_empty() {
             return;
         }
         if let Some(value) = self.history.initial_rows.all {
-            for key in 0..self.history.key_names.len() as u32 {
-                self.value(KeyId(key), value);
+            for key in (0..self.history.key_names.len() as u32).map(KeyId) {
+                if !self.history.initial_rows.none.contains(&key) {
+                    self.value(key, value);
+                }
             }
         }
     }
@@ -322,11 +329,11 @@ impl HistoryBuilder {
                 Op::Range { range }
             };
         }
-        // Queries that became reads returned no rows, so that the others' rows stay where they are.
+        // Queries that became reads returned no rows, so the other queries' rows stay in place.
         self.history.ranges = kept;
     }
 
-    fn last(&mut self) -> &mut TxnRow {
+    pub(super) fn last(&mut self) -> &mut TxnRow {
         self.history
             .txns
             .last_mut()
@@ -405,7 +412,7 @@ impl HistoryBuilder {
         ValueId(id)
     }
 
-    /// What a delete leaves. A tombstone's name is no value, though it may look like one.
+    /// The value left by a delete. A tombstone's name is not a value, though it may look like one.
     pub(super) fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
         if name == Token::Nil {
             return self.value(key, name);
@@ -431,8 +438,9 @@ impl Parts {
             return;
         }
         for (value, name) in self.value_names.iter().enumerate() {
-            let is_there =
-                rows.all.is_some() && has_ranges || rows.some.contains(&self.value_key[value]);
+            let key = self.value_key[value];
+            let has_all = rows.all.is_some() && has_ranges && !rows.none.contains(&key);
+            let is_there = has_all || rows.some.contains(&key);
             if name == Token::Nil && is_there {
                 self.value_initial[value] = false;
             }

@@ -10,11 +10,14 @@ mod intern;
 mod lists;
 mod names;
 mod notes;
+mod objects;
+mod own_writes;
 mod pieces;
 mod predicates;
 mod ranges;
 mod rivals;
 mod rows;
+mod savepoints;
 mod statements;
 
 pub use assumptions::{GivenEdge, KeyAssumption, OrderSource, Shown, Stale};
@@ -26,6 +29,7 @@ pub use ids::{KeyId, ListId, RangeId, SessionId, Symbol, TxnId, ValueId};
 pub use lists::ListPlace;
 pub use names::{Symbols, Token, visible};
 pub use notes::{Event, Note};
+pub use objects::{ObjectKind, ObjectRow};
 pub use pieces::TxnPiece;
 pub use predicates::{
     Act, Column, Comparison, Condition, Extreme, Function, Operand, Predicate, Query, Snapshot,

@@ -1,4 +1,4 @@
-//! What a history says of rows, predicates and stamps, and how a builder takes them.
+//! Rows, predicates and stamps of a history, and how a builder takes them.
 
 use super::build_error::BuildError;
 use super::builder::HistoryBuilder;
@@ -16,7 +16,8 @@ impl History {
         &self.rows.tables
     }
 
-    /// The table of a key: the only one, or the one whose name stands before the first `/` of the key.
+    /// The table of a key: that of its set or counter, the only declared one, or the one whose name stands before the first `/`
+    /// of the key.
     pub fn table_of(&self, key: KeyId) -> Option<u32> {
         self.rows.table_of(&self.symbols, self.key_token(key))
     }
@@ -70,7 +71,7 @@ impl History {
         &self.rows.queries
     }
 
-    /// What the database says of when a transaction ran.
+    /// The database's record of when a transaction ran.
     pub fn stamps(&self, txn: TxnId) -> Stamps {
         let stamps = self.rows.stamps.get(txn.index());
         stamps.copied().unwrap_or_default()
@@ -81,7 +82,7 @@ impl History {
         !self.rows.stamps.is_empty()
     }
 
-    /// Forgets the conditions: what they chose stays, as plain reads and writes.
+    /// Drops the conditions: the chosen rows stay, as plain reads and writes.
     pub fn forget_predicates(&mut self) {
         self.rows.predicates.clear();
         self.rows.queries.clear();
@@ -121,7 +122,7 @@ fn built_in_name(column: Column) -> &'static str {
 }
 
 impl HistoryBuilder {
-    /// Declares a table and its columns (say it before the first row).
+    /// Declares a table and its columns. Call it before the first row.
     pub fn table(&mut self, name: Token, columns: Vec<Token>) -> Result<(), BuildError> {
         let text = self.show(name);
         let has_slash = text.contains('/') || text.is_empty();
@@ -145,7 +146,11 @@ impl HistoryBuilder {
             }
         }
         rows.table_ids.insert(name, table);
-        rows.tables.push(Table { name, columns });
+        rows.tables.push(Table {
+            name,
+            columns,
+            object: None,
+        });
         Ok(())
     }
 
@@ -183,10 +188,9 @@ impl HistoryBuilder {
         all.collect::<Vec<_>>().join(", ")
     }
 
-    /// Whether some table declares columns.
+    /// Whether some table of the file declares columns.
     pub fn has_columns(&self) -> bool {
-        let mut tables = self.history.rows.tables.iter();
-        tables.any(|table| !table.columns.is_empty())
+        !self.history.rows.column_ids.is_empty()
     }
 
     /// The table of a key, if it has one.
@@ -254,7 +258,7 @@ impl HistoryBuilder {
         rows.predicates.push((txn, predicate));
     }
 
-    /// Says what the database tells of when the transaction begun last ran.
+    /// Sets the database's record of when the transaction begun last ran.
     pub fn stamps(&mut self, stamps: Stamps) {
         let n_txns = self.history.txns.len();
         let all = &mut self.history.rows.stamps;

@@ -37,11 +37,15 @@ pub enum Feature {
     Orders,
     /// Begins and commits.
     Times,
+    /// Elements added to a set.
+    Sets,
+    /// Numbers added to a counter.
+    Counters,
 }
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 10] = [
+    pub const ALL: [Feature; 12] = [
         Feature::Conditions,
         Feature::Aggregates,
         Feature::Ranges,
@@ -52,6 +56,8 @@ impl Feature {
         Feature::Lists,
         Feature::Orders,
         Feature::Times,
+        Feature::Sets,
+        Feature::Counters,
     ];
 }
 
@@ -108,6 +114,10 @@ enum Event {
     Update(Where, Vec<(usize, Option<i64>, i64)>),
     DeleteWhere(Where, Vec<(usize, i64, i64)>),
     Aggregate(Where, Function, bool, Token),
+    Add(i64),
+    ReadSet(Vec<i64>),
+    Increment(i64),
+    ReadCounter(i64),
 }
 
 #[derive(Clone, Debug)]
@@ -166,7 +176,7 @@ fn chooses(asked: Where, key: usize, value: i64) -> bool {
     condition(asked).holds(&Symbols::default(), &cell) == Some(true)
 }
 
-struct Store<'r> {
+struct CombinedStore<'r> {
     rng: &'r mut Rng,
     features: BTreeSet<Feature>,
     n_keys: usize,
@@ -182,6 +192,8 @@ struct Commit {
     session: usize,
     rows: Vec<Option<Cell>>,
     appends: Vec<Vec<i64>>,
+    added: Vec<i64>,
+    amount: i64,
     /// What it saw.
     seen: Vec<bool>,
 }
@@ -220,7 +232,7 @@ impl Combined {
         let n_txns = rng.between(2, 5).max(rng.between(2, 5));
         let n_sessions = rng.between(1, 4);
         let n_mutations = [0, 1, 1, 2, 3][rng.below(5)];
-        let mut store = Store {
+        let mut store = CombinedStore {
             n_keys,
             n_lists: usize::from(features.contains(&Feature::Lists)),
             features,
@@ -234,7 +246,7 @@ impl Combined {
             store.run(session);
         }
         store.give_orders();
-        let Store { mut drawn, rng, .. } = store;
+        let CombinedStore { mut drawn, rng, .. } = store;
         for _ in 0..n_mutations {
             drawn.mutate(rng);
         }
@@ -280,6 +292,8 @@ impl Combined {
                         Some(Feature::Conditions)
                     }
                     Event::Aggregate(..) => Some(Feature::Aggregates),
+                    Event::Add(_) | Event::ReadSet(_) => Some(Feature::Sets),
+                    Event::Increment(_) | Event::ReadCounter(_) => Some(Feature::Counters),
                 };
                 found.extend(feature);
                 if let Event::Write(key, value) | Event::Insert(key, value) = *event {
@@ -324,7 +338,7 @@ impl Combined {
                     Event::Select(_, rows) => rows.len(),
                     Event::Update(_, rows) => rows.len(),
                     Event::DeleteWhere(_, rows) => rows.len(),
-                    Event::ReadList(_, items) => items.len(),
+                    Event::ReadList(_, items) | Event::ReadSet(items) => items.len(),
                     _ => 0,
                 };
                 for row in 0..n_rows {
@@ -341,7 +355,7 @@ impl Combined {
                         Event::DeleteWhere(_, rows) => {
                             rows.remove(row);
                         }
-                        Event::ReadList(_, items) => {
+                        Event::ReadList(_, items) | Event::ReadSet(items) => {
                             items.remove(row);
                         }
                         _ => {}
@@ -369,7 +383,7 @@ impl Combined {
     }
 }
 
-impl Store<'_> {
+impl CombinedStore<'_> {
     fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
@@ -404,6 +418,8 @@ impl Store<'_> {
             session,
             rows: vec![None; self.n_keys],
             appends: vec![Vec::new(); self.n_lists],
+            added: Vec::new(),
+            amount: 0,
             seen: sight.clone(),
         };
         let mut events = Vec::new();
@@ -412,6 +428,8 @@ impl Store<'_> {
             events.clear();
             commit.rows.fill(None);
             commit.appends.iter_mut().for_each(Vec::clear);
+            commit.added.clear();
+            commit.amount = 0;
             commit.seen.clone_from(&sight);
             for _ in 0..n_events {
                 if matches!(model, Model::Rc | Model::RcSo) {
@@ -427,6 +445,7 @@ impl Store<'_> {
                 let mut lists = other.appends.iter().zip(&commit.appends);
                 rows.any(|(one, own)| one.is_some() && own.is_some())
                     || lists.any(|(one, own)| !one.is_empty() && !own.is_empty())
+                    || other.added.iter().any(|it| commit.added.contains(it))
             };
             let mut missed = (0..n_seen).filter(|&at| !commit.seen[at]);
             let is_lost = missed.any(|at| overwrites(&self.commits[at]));
@@ -460,7 +479,7 @@ impl Store<'_> {
         }
     }
 
-    /// When a transaction can have begun and committed that began after so many commits, and committed after so many.
+    /// The possible times of a transaction, given the numbers of commits before its begin and before its commit.
     fn times(&mut self, begun: i64, committed: i64) -> (Option<i64>, Option<i64>) {
         if !self.has(Feature::Times) {
             return (None, None);
@@ -558,13 +577,15 @@ impl Store<'_> {
     fn event(&mut self, own: &mut Commit) -> Event {
         let key = self.rng.below(self.n_keys);
         let kind = loop {
-            let kind = self.rng.below(14);
+            let kind = self.rng.below(18);
             let is_there = match kind {
                 4 | 5 => self.has(Feature::Deletes),
                 6 | 7 => self.has(Feature::Ranges),
                 8..=10 => self.has(Feature::Conditions),
                 11 => self.has(Feature::Aggregates),
                 12 | 13 => self.has(Feature::Lists),
+                14 | 15 => self.has(Feature::Sets),
+                16 | 17 => self.has(Feature::Counters),
                 _ => true,
             };
             if is_there {
@@ -610,12 +631,35 @@ impl Store<'_> {
                 Event::Aggregate(asked, function, of_column, result.unwrap_or(Token::Nil))
             }
             12 => Event::ReadList(0, self.list(own, 0)),
-            _ => {
+            13 => {
                 let value = self.fresh();
                 own.appends[0].push(value);
                 Event::Append(0, value)
             }
+            14 => Event::ReadSet(self.elements(own)),
+            15 => {
+                let element = self.value();
+                own.added.push(element);
+                Event::Add(element)
+            }
+            16 => Event::ReadCounter(self.seen(own).map(|it| it.amount).sum()),
+            _ => {
+                let by = self.rng.between(0, 3) as i64 - 1;
+                own.amount += by;
+                Event::Increment(by)
+            }
         }
+    }
+
+    /// What a transaction sees, and itself.
+    fn seen<'a>(&'a self, own: &'a Commit) -> impl Iterator<Item = &'a Commit> {
+        let seen = self.commits.iter().zip(&own.seen).filter(|it| *it.1);
+        seen.map(|it| it.0).chain([own])
+    }
+
+    fn elements(&self, own: &Commit) -> Vec<i64> {
+        let seen = self.seen(own).flat_map(|it| it.added.iter().copied());
+        seen.collect::<BTreeSet<i64>>().into_iter().collect()
     }
 
     fn chosen(&self, own: &Commit, asked: Where) -> Vec<(usize, i64)> {
@@ -757,7 +801,12 @@ impl Combined {
         let is_read = |event: &Event| {
             !matches!(
                 event,
-                Event::Write(..) | Event::Insert(..) | Event::Delete(..) | Event::Append(..)
+                Event::Write(..)
+                    | Event::Insert(..)
+                    | Event::Delete(..)
+                    | Event::Append(..)
+                    | Event::Add(_)
+                    | Event::Increment(_)
             )
         };
         let mut places: Vec<(usize, usize)> = Vec::new();
@@ -783,6 +832,16 @@ impl Combined {
                 let appended: Vec<i64> = appended.collect();
                 change_list(items, &appended, rng);
             }
+            Event::ReadSet(items) => {
+                let events = self.runs.iter().flat_map(|run| &run.events);
+                let added = events.filter_map(|event| match event {
+                    Event::Add(element) => Some(*element),
+                    _ => None,
+                });
+                let added: Vec<i64> = added.collect();
+                change_list(items, &added, rng);
+            }
+            Event::ReadCounter(value) => *value += rng.between(0, 2) as i64 - 1,
             Event::Range {
                 low,
                 high,
@@ -847,6 +906,8 @@ struct Maker<'c> {
     builder: HistoryBuilder,
     keys: Vec<Token>,
     list: Token,
+    set: Token,
+    counter: Token,
 }
 
 impl<'c> Maker<'c> {
@@ -855,12 +916,14 @@ impl<'c> Maker<'c> {
         let keys = (0..of.there.len()).map(|key| builder.text(&format!("t/{key}")));
         let keys = keys.collect();
         // Before all rows, where no range begins.
-        let list = builder.text("list");
+        let [list, set, counter] = ["list", "set", "counter"].map(|name| builder.text(name));
         Maker {
             of,
             builder,
             keys,
             list,
+            set,
+            counter,
         }
     }
 
@@ -1038,6 +1101,13 @@ impl<'c> Maker<'c> {
                 };
                 self.predicate(act, asked, from);
             }
+            &Event::Add(element) => self.builder.add(self.set, Token::Int(element))?,
+            Event::ReadSet(elements) => {
+                let elements = elements.iter().map(|&element| Token::Int(element));
+                self.builder.read_set(self.set, elements)?;
+            }
+            &Event::Increment(by) => self.builder.increment(self.counter, by)?,
+            &Event::ReadCounter(value) => self.builder.read_counter(self.counter, value)?,
         }
         Ok(())
     }

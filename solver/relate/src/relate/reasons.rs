@@ -1,4 +1,4 @@
-//! Why the known edges are there, as numbers that the graph carries for us.
+//! Why the known edges exist, as numbers that the graph carries.
 
 use crate::resolve::VersionId;
 use kingsnake_graph::Reason;
@@ -63,6 +63,22 @@ pub fn sight(reason: Reason) -> Option<u32> {
     match reason {
         Reason::Stated { kind: VIS, about } => Some(about),
         _ => None,
+    }
+}
+
+/// What statistics call an edge of this reason.
+pub fn name(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Ww { .. } => "ww",
+        Reason::Rw { .. } => "rw",
+        BEGIN => "begin to commit",
+        SESSION => "so",
+        REAL_TIME => "rt",
+        GAP => "rw of absent keys",
+        Reason::Stated { kind: WR, .. } => "wr",
+        Reason::Stated { kind: VIS, .. } => "vis",
+        Reason::Stated { kind: GIVEN, .. } => "given",
+        Reason::Stated { .. } => "helper",
     }
 }
 

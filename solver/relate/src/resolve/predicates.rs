@@ -226,7 +226,7 @@ fn collect_bounds(condition: &Condition, bounds: &mut Vec<Bounds>) {
 }
 
 impl Walk<'_> {
-    /// Takes what the conditions say that a transaction asked before an operation.
+    /// Takes the implications of the conditions that a transaction used before an operation.
     pub(super) fn ask<'p>(
         &mut self,
         node: Node,

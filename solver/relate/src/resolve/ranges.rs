@@ -31,7 +31,7 @@ impl Walk<'_> {
         let touched = touched.iter().map(|&place| absences.sorted.key(place));
         let others = absences.others(history, query);
         self.reserve_choices(others.len())?;
-        // Where enough rows are known to be missing the verdict is settled, and the others are not looked for.
+        // If enough rows are known to be missing, the verdict is decided, and the others are not searched.
         let there = if self.is_listed(LocalAnomaly::MissingRow, txn) {
             &[]
         } else {
@@ -71,7 +71,7 @@ impl Walk<'_> {
         self.touched.iter().copied().filter(is_spanned).collect()
     }
 
-    /// Takes it that a transaction found no row of a key.
+    /// Records that a transaction found no row of a key.
     fn absence(
         &mut self,
         node: Node,

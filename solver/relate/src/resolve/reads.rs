@@ -1,6 +1,6 @@
-//! Walks every counted transaction: finds the writer of each external read, names what cannot be, and numbers the versions.
+//! Walks every counted transaction: finds the writer of each external read, names impossible reads, and numbers the versions.
 //!
-//! What matters outside a transaction is its first read of a key before its own write, and its last write.
+//! Only a transaction's first read of a key before its own write, and its last write, matter outside it.
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +22,7 @@ use crate::level::Model;
 use crate::model::{History, KeyId, Op, RangeId, Statements, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
-/// More findings of one kind than anybody reads.
+/// Further findings of a kind are not listed.
 pub(super) const MAX_FINDINGS: usize = 1000;
 
 /// Which reads become reads.
@@ -40,7 +40,7 @@ pub(super) enum Keep {
     Program,
 }
 
-/// What a value that was read is.
+/// The meaning of a value that was read.
 enum Seen {
     /// No version: an anomaly.
     Nothing,
@@ -48,7 +48,7 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-/// The most uncertain reads that memory is reserved for before they are known.
+/// Maximum number of uncertain reads that memory is reserved for in advance.
 const MOST_RESERVED: usize = 1 << 22;
 
 /// Resolves a history.
@@ -215,7 +215,7 @@ pub(super) struct Walk<'h> {
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
     pub(super) uncertain: Vec<Uncertain>,
-    /// What the first operation alone says of them, where it is a read.
+    /// The result of the first operation alone, if it is a read.
     pub(super) first_candidates: FxHashMap<u32, Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
@@ -603,7 +603,7 @@ impl<'h> Walk<'h> {
         }
     }
 
-    /// Whether so many findings of an anomaly that breaks every level are listed that no more will be.
+    /// Whether enough findings of an anomaly that breaks every level are listed.
     pub(super) fn is_listed(&self, anomaly: LocalAnomaly, txn: TxnId) -> bool {
         let kind = (anomaly, Model::Rc, self.history.model(txn));
         self.n_findings.get(&kind) == Some(&MAX_FINDINGS)
