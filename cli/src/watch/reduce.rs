@@ -253,13 +253,12 @@ impl LoggedTxn {
             self.is_broken |= !elements.ends_with(&own.1);
             elements.truncate(elements.len().saturating_sub(own.1.len()));
         }
-        match self.lists.iter().find(|it| it.0 == key) {
-            Some(read) => self.is_broken |= read.1 != elements,
-            None => {
-                let last = elements.last().copied().unwrap_or(EMPTY_LIST);
-                self.reads.push((key, last));
-                self.lists.push((key, elements));
-            }
+        if let Some(read) = self.lists.iter().find(|it| it.0 == key) {
+            self.is_broken |= read.1 != elements;
+        } else {
+            let last = elements.last().copied().unwrap_or(EMPTY_LIST);
+            self.reads.push((key, last));
+            self.lists.push((key, elements));
         }
     }
 }
