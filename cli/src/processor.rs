@@ -34,11 +34,11 @@ fn nanoseconds() -> Option<u64> {
     None
 }
 
-/// Notes what the check has cost since it began.
-pub fn settle(cost: &mut Cost, start: Instant) {
+/// Notes what the check has cost since it began; memory only where some output tells it, because asking for it takes time.
+pub fn settle(cost: &mut Cost, start: Instant, with_memory: bool) {
     cost.time = start.elapsed();
     cost.cpu_seconds = seconds();
-    cost.peak_memory = memory::peak();
+    cost.peak_memory = with_memory.then(memory::peak).flatten();
 }
 
 /// Processor time and memory, at the beginning of a phase or at the end of the last one.

@@ -6,7 +6,7 @@ use kingsnake_encodings::BackendOptions;
 use kingsnake_solver::level::Level;
 use kingsnake_studies::{RuleRefusal, Rules};
 
-use crate::args::{Command, LevelArg, Typed};
+use crate::args::{Command, LevelArg, Typed, project};
 use crate::plan::Plan;
 
 /// The rules of this program.
@@ -17,6 +17,14 @@ impl Rules for CommandLine {
         let Command::Check(mut args) = parse(line)?.command else {
             return Ok(None);
         };
+        // Each check prints its document, which the study reads.
+        let mut words = line.iter().filter(|it| *it != "--json");
+        if let Some(word) = words.find(|it| project::is_written(it)) {
+            return Err(RuleRefusal {
+                words: "the checks of a study write no files of their own".to_owned(),
+                arguments: vec![word.clone()],
+            });
+        }
         args.check.history = args.histories.remove(0);
         // These are not searched, so no plan and no back end applies.
         if matches!(

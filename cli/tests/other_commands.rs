@@ -50,6 +50,28 @@ fn stats_counts_in_words_and_fields() {
 }
 
 #[test]
+fn stats_counts_the_graph_of_any_level() {
+    let history = corpus("strong-session-si/write-skew-on-call.jsonl");
+    let graph = |level: &str| -> Value {
+        let said = expect(0, &["stats", "--json", &history, "--level", level]);
+        let stats: Value = serde_json::from_str(&said.stdout).expect("one JSON document");
+        stats["graph"].clone()
+    };
+    let nodes = |level: &str| graph(level)["nodes"].as_u64().expect("a number");
+    // A begin and a commit of each transaction.
+    assert_eq!(nodes("si"), 2 * nodes("ser"));
+    for level in ["ser", "si", "pc", "psi", "cc", "ra", "rc-so", "rc"] {
+        let found = graph(level);
+        let edges = found["edges"].as_object().expect("edges by kind");
+        assert!(!edges.is_empty() || level == "rc", "{level}: {found}");
+    }
+    assert!(graph("si")["edges"]["begin to commit"].as_u64() > Some(0));
+    let refused = |level: &str| expect(2, &["stats", &history, "--level", level]).stderr;
+    assert!(refused("linearizable").contains("no graph"));
+    assert!(refused("strict-ser").contains("begin and commit times"));
+}
+
+#[test]
 fn stats_says_when_reads_cannot_be_explained() {
     let said = expect(0, &["stats", &corpus("none/thin-air-read.jsonl")]);
     assert!(said.stdout.contains("anomal"), "{}", said.stdout);

@@ -22,7 +22,7 @@ mod measured;
 mod mutants;
 #[cfg(feature = "cadical")]
 mod portfolio;
-#[cfg(feature = "cadical")]
+#[cfg_attr(not(feature = "cadical"), allow(dead_code))] // What only writes proofs.
 pub mod proof;
 #[cfg(feature = "cadical")]
 mod propagator;

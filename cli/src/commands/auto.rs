@@ -178,7 +178,7 @@ impl LevelSurvey {
         self.traces = traced.into_traces();
         (self.history, self.source) = (Some(history), source);
         self.warnings.clone_from(&warnings);
-        processor::settle(&mut self.cost, self.start);
+        processor::settle(&mut self.cost, self.start, true);
         Ok((self, warnings))
     }
 
@@ -186,7 +186,7 @@ impl LevelSurvey {
     pub fn stopped(mut self, reason: StopReason) -> Self {
         self.source.path.clone_from(&self.plan.history);
         self.reason = Some(reason);
-        processor::settle(&mut self.cost, self.start);
+        processor::settle(&mut self.cost, self.start, true);
         self
     }
 

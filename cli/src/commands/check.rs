@@ -164,7 +164,7 @@ fn settled(
     };
     let mut answer = Answer::new(asked, plan.promise.clone(), verdict, decider);
     answer.run = args.tells_run().then(|| plan.run());
-    processor::settle(&mut answer.cost, start);
+    processor::settle(&mut answer.cost, start, args.tells_run());
     answer
 }
 

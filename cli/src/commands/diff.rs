@@ -75,20 +75,17 @@ pub fn read(path: &Path) -> Result<Checks> {
             file.display()
         )
     })?;
-    let mut documents: Vec<Value> = Vec::new();
-    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-        match value.with_context(|| format!("{} is no JSON", file.display()))? {
-            Value::Array(many) => documents.extend(many),
-            one => documents.push(one),
-        }
-    }
     let mut checks = Checks::new();
-    for document in &documents {
-        if !note(document, &mut checks) {
+    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+        let documents = match value.with_context(|| format!("{} is no JSON", file.display()))? {
+            Value::Array(many) => many,
+            one => vec![one],
+        };
+        if let Some(other) = documents.iter().find(|it| !note(it, &mut checks)) {
             bail!(
                 "{} contains a line that is neither a row nor a verdict: {}",
                 file.display(),
-                printable(&document.to_string().chars().take(60).collect::<String>())
+                printable(&other.to_string().chars().take(60).collect::<String>())
             );
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use kingsnake_relate::relate::Polygraph;
 use kingsnake_solver::budget::Budget;
-use kingsnake_solver::check::Techniques;
+use kingsnake_solver::check::{CheckError, Techniques};
 use kingsnake_solver::level::Spec;
 use kingsnake_solver::model::{History, Op, RangeId, Status};
 use kingsnake_solver::phases::{Check, Exit, Refuted, Stop, relate, resolve};
@@ -288,6 +288,9 @@ impl GraphCounts {
 
 /// What the question of a level has before pruning, or why there is none.
 fn graph(history: &History, spec: Spec, budget: &Budget) -> Result<Result<GraphCounts, String>> {
+    if spec.real_time.is_some() && !history.has_times() {
+        return Err(CheckError::NoTimes.into());
+    }
     let check = Check {
         history,
         spec,

@@ -77,14 +77,14 @@ impl RuleAnswer {
         let report = check(self.workload, &log, &self.asked, budget);
         self.report = Some(report.context("the workload has no rule")??);
         (self.log, self.view) = (log, Some((format, bytes)));
-        processor::settle(&mut self.cost, self.start);
+        processor::settle(&mut self.cost, self.start, true);
         Ok(self)
     }
 
     /// The same where the limits ended before there was an answer.
     pub fn stopped(mut self, reason: StopReason) -> Self {
         self.reason = Some(reason);
-        processor::settle(&mut self.cost, self.start);
+        processor::settle(&mut self.cost, self.start, true);
         self
     }
 

@@ -14,7 +14,7 @@ use rustsat::types::Lit;
 use thiserror::Error;
 
 use super::check::{Checked, check, same_question};
-use super::instance::ProofInstance;
+use super::instance::{ProofInstance, instance_path};
 use super::refusal::ProofRefusal;
 use crate::cadical::lazy::{Unrefuted, refute};
 use crate::cadical::solver::Cadical;
@@ -39,13 +39,6 @@ pub enum ProofError {
     /// An internal error.
     #[error("internal error: {0}")]
     Internal(String),
-}
-
-/// Where the instance of a proof is: beside it, with `.cnf` at the end of its name.
-pub fn instance_path(proof: &Path) -> PathBuf {
-    let mut name = proof.as_os_str().to_owned();
-    name.push(".cnf");
-    name.into()
 }
 
 /// Writes the proof that these constraints cannot all be met, and its instance beside it, and checks both as they were

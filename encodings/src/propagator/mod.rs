@@ -322,7 +322,7 @@ impl Propagator {
             stats.moves = line.n_moves();
             // Nothing is left to repair.
             if let Some(chosen) = forward(sides, &best)
-                && acyclic(known, sides, &chosen)
+                && acyclic(known, sides, &chosen, &best)
             {
                 return Ok((SolveOutcome::Met(chosen), lemmas));
             }

@@ -218,7 +218,7 @@ pub(crate) fn run(
             };
         }
     };
-    if acyclic(known, sides, &chosen) {
+    if acyclic(known, sides, &chosen, &memory.places) {
         Ok(SolveOutcome::Met(chosen))
     } else {
         Err("the chosen sides close a cycle".to_owned())

@@ -251,7 +251,7 @@ fn expect_acyclic(question: &Question<'_>, sides: &[Side]) -> Result<(), Halt> {
         .enumerate()
         .map(|(at, &side)| Lit::new(at as u32, side == Side::Or))
         .collect();
-    if acyclic(&Known::of(question), &edges, &chosen) {
+    if acyclic(&Known::of(question), &edges, &chosen, &[]) {
         return Ok(());
     }
     Err(Halt::Failed("the chosen sides close a cycle".to_owned()))

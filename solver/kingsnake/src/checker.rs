@@ -1,11 +1,13 @@
 //! A check with all its options.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use kingsnake_certify::Meaning;
+use kingsnake_datasets::{ReadError, ReadOptions};
 use kingsnake_encodings::{BACKENDS, BackendOptions, UnknownBackend};
 use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::budget::{Budget, StopReason};
@@ -14,6 +16,7 @@ use kingsnake_history::level::{Level, Spec, UnknownLevel};
 use kingsnake_history::model::History;
 use kingsnake_history::progress::{Progress, Silent};
 use kingsnake_history::promise::Promise;
+use kingsnake_report::Source;
 use kingsnake_report::anomalies::{self, FoundAnomalies};
 use kingsnake_solver::auto;
 use kingsnake_solver::check::{CheckError, CheckStats, Engines, Report, Techniques};
@@ -36,6 +39,9 @@ pub enum Error {
     /// The level requires what was switched off.
     #[error("{0} demands session order, which was switched off")]
     SessionOrder(Level),
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// There is no such back end.
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
@@ -611,15 +617,56 @@ impl Checker {
     /// # }
     /// ```
     pub fn report<'h>(&mut self, history: &'h History) -> Result<CheckReport<'h>, Error> {
-        self.report_of(Cow::Borrowed(history))
+        self.report_of(Cow::Borrowed(history), Source::default())
     }
 
     /// The same of a history that the report keeps.
-    pub fn report_of<'h>(&mut self, history: Cow<'h, History>) -> Result<CheckReport<'h>, Error> {
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let history = kingsnake::parse(b"{\"kingsnake\":1}\n")?;
+    /// let report = Checker::new().own_report(history)?;
+    /// assert_eq!(report.verdict().holds(), Some(true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn own_report(&mut self, history: History) -> Result<CheckReport<'static>, Error> {
+        self.report_of(Cow::Owned(history), Source::default())
+    }
+
+    /// The same of a file or a directory, whose lines the page shows.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Error};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let report = Checker::new().report_file(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// assert!(report.page().contains("lost-update.jsonl"));
+    /// let missing = Checker::new().report_file("/nowhere");
+    /// assert!(matches!(missing, Err(Error::Read(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn report_file(&mut self, path: impl AsRef<Path>) -> Result<CheckReport<'static>, Error> {
+        let (path, options) = (path.as_ref(), ReadOptions::default());
+        let parsed = kingsnake_datasets::open(path, &options)?;
+        let (history, source) = Source::of(parsed, path, Some(options));
+        self.report_of(Cow::Owned(history), source)
+    }
+
+    fn report_of<'h>(
+        &mut self,
+        history: Cow<'h, History>,
+        source: Source,
+    ) -> Result<CheckReport<'h>, Error> {
         let (start, budget) = (Instant::now(), self.budget());
         let (promise, report) = self.asked(&history, &budget)?;
+        let asked = (self.level, promise);
         let time = start.elapsed();
-        Ok(CheckReport::new(history, self.level, promise, report, time))
+        Ok(CheckReport::new(history, source, asked, report, time))
     }
 
     /// Every class of anomaly that a history shows, whatever the level, and the models that they rule out.
@@ -632,7 +679,7 @@ impl Checker {
     /// let history = kingsnake::open(format!("{corpus}/strong-session-si/write-skew.jsonl"))?;
     /// let found = Checker::new().anomalies(&history)?;
     /// let names: Vec<&str> = found.classes().map(|(class, _)| class.name).collect();
-    /// assert_eq!(names, ["G2-item"]);
+    /// assert_eq!(names, ["G2-item", "write-skew"]);
     /// assert!(found.boundary.not.contains("repeatable-read"));
     /// # Ok(())
     /// # }

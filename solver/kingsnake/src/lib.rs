@@ -27,7 +27,7 @@
 //! | make a violated history small | [`Checker::shrink`] |
 //! | read what happened | [`Violation::story`] |
 //! | write what shows an answer | [`certificate`], [`counterexample`] |
-//! | write a page, a picture, a JSON document | [`Checker::report`] |
+//! | write a page, a picture, a JSON document | [`Checker::report`], [`Checker::report_file`] |
 //! | read it again, and check it against the history | [`read`], [`verify`] |
 //! | plug in a back end or a device | [`Checker::own_backend`], [`Checker::own_device`] |
 //!

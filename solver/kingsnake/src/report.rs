@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use kingsnake_datasets::Format;
 use kingsnake_history::level::Level;
 use kingsnake_history::model::History;
 use kingsnake_history::promise::Promise;
-use kingsnake_report::answer::Answer;
+use kingsnake_report::answer::{Answer, Source};
 use kingsnake_report::{json, page, picture};
 use kingsnake_solver::auto::Asked;
 use kingsnake_solver::check::Report;
@@ -22,8 +21,8 @@ pub struct CheckReport<'h> {
 impl<'h> CheckReport<'h> {
     pub(crate) fn new(
         history: Cow<'h, History>,
-        level: Level,
-        promise: Promise,
+        source: Source,
+        (level, promise): (Level, Promise),
         report: Report,
         time: Duration,
     ) -> Self {
@@ -37,7 +36,7 @@ impl<'h> CheckReport<'h> {
             spec: promise.spec(),
         };
         let mut answer = Answer::new(asked, promise, report.verdict, report.decider);
-        answer.history = Some(history);
+        (answer.history, answer.source) = (Some(history), source);
         answer.cost.phases.clone_from(&report.stats.phases);
         answer.cost.time = time;
         answer.stats = report.stats;
@@ -189,10 +188,7 @@ impl<'h> CheckReport<'h> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn hints(&self) -> Vec<String> {
-        let answer = &self.answer;
-        let name = answer.telling.as_ref().map(|it| it.name);
-        let format = answer.source.format.unwrap_or(Format::Kingsnake);
-        kingsnake_report::lint::hints(self.history(), format, &answer.verdict, name)
+    pub fn hints(&self) -> &[String] {
+        &self.answer.hints
     }
 }

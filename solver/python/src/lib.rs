@@ -3,11 +3,10 @@
 //! Work runs in a thread of its own without the interpreter's lock; the caller's thread waits, hands on progress and stops the work at
 //! Ctrl-C.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kingsnake::{
@@ -67,7 +66,7 @@ impl PyVerdict {
     /// What in the log may have been taken for this answer by mistake.
     #[getter]
     fn hints(&self) -> Vec<String> {
-        self.0.hints()
+        self.0.hints().to_vec()
     }
 
     /// The report as one HTML page.
@@ -207,12 +206,6 @@ impl Input {
     }
 }
 
-/// What went wrong in the thread that works.
-enum Trouble {
-    Unread(ReadError),
-    Refused(Error),
-}
-
 /// Sends progress to the thread that waits.
 struct Teller(Sender<Told>);
 
@@ -234,29 +227,31 @@ fn work<T: Send>(
     history: &Bound<'_, PyAny>,
     limit: Option<Duration>,
     progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(Checker, History) -> Result<T, Error> + Send,
+    work: impl FnOnce(Checker, &Input) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let input = Input::of(history)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, events) = mpsc::channel();
+    let events = Mutex::new(events);
     let (done, raised) = std::thread::scope(|scope| {
         let flag = Arc::clone(&stop);
         let worker = scope.spawn(move || {
             let ended = sender.clone();
-            let answer = input.read().map_err(Trouble::Unread).and_then(|history| {
-                let checker = Checker::new().interrupt(flag).progress(Teller(sender));
-                let checker = match limit {
-                    Some(limit) => checker.timeout(limit),
-                    None => checker,
-                };
-                work(checker, history).map_err(Trouble::Refused)
-            });
+            let checker = Checker::new().interrupt(flag).progress(Teller(sender));
+            let checker = match limit {
+                Some(limit) => checker.timeout(limit),
+                None => checker,
+            };
+            let answer = work(checker, &input);
             let _ = ended.send(Told::End);
             answer
         });
         let mut raised = Ok(());
         loop {
-            let told = python.detach(|| events.recv_timeout(PATIENCE));
+            let told = python.detach(|| {
+                let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+                events.recv_timeout(PATIENCE)
+            });
             let heard = match told {
                 Ok(Told::Event(event)) => match progress {
                     Some(progress) if raised.is_ok() => progress.call1((words(&event),)).map(drop),
@@ -275,8 +270,8 @@ fn work<T: Send>(
     raised?;
     match done {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(Trouble::Unread(error))) => Err(unread(python, &error)),
-        Ok(Err(Trouble::Refused(error))) => Err(wrong(error)),
+        Ok(Err(Error::Read(error))) => Err(unread(python, &error)),
+        Ok(Err(error)) => Err(wrong(error)),
         Err(_) => Err(wrong("internal error: the thread that works has ended")),
     }
 }
@@ -293,6 +288,7 @@ fn words(event: &ProgressEvent) -> String {
         ProgressEvent::Deciding {
             settled, variables, ..
         } => format!("decide: {settled} of {variables} variables settled"),
+        _ => String::new(),
     }
 }
 
@@ -317,12 +313,15 @@ fn check(
         return Err(wrong("the level of a paper says itself which orders count"));
     }
     let limit = limit(timeout)?;
-    let report = work(python, history, limit, progress, |checker, history| {
+    let report = work(python, history, limit, progress, |checker, input| {
         let mut checker = checker.level_named(level).expect("it was looked up");
         if let Some(on) = session_order {
             checker = checker.session_order(on);
         }
-        checker.report_of(Cow::Owned(history))
+        match input {
+            Input::Path(path) => checker.report_file(path),
+            Input::Text(text) => checker.own_report(kingsnake::parse(text)?),
+        }
     });
     report.map(PyVerdict)
 }
@@ -338,7 +337,8 @@ fn auto(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<PyLevelAnswer>> {
     let limit = limit(timeout)?;
-    work(python, history, limit, progress, |checker, history| {
+    work(python, history, limit, progress, |checker, input| {
+        let history = input.read()?;
         let mut checker = match session_order {
             Some(on) => checker.session_order(on),
             None => checker,
@@ -366,7 +366,8 @@ fn anomalies(
     timeout: Option<f64>,
 ) -> PyResult<Vec<PyAnomaly>> {
     let limit = limit(timeout)?;
-    work(python, history, limit, None, |checker, history| {
+    work(python, history, limit, None, |checker, input| {
+        let history = input.read()?;
         let found = checker.anomalies(&history)?;
         let classes = found.classes().map(|(class, story)| PyAnomaly {
             name: class.name.to_owned(),

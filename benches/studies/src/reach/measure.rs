@@ -176,7 +176,7 @@ fn dense(dag: &Dag) -> Measurement {
 fn chains(dag: &Dag, chains: &[Range<u32>]) -> Measurement {
     let (times, clocks) = twice(|| Clocks::new(dag, chains), |clocks| clocks.update(dag));
     let words = dag.n_edges() as u64 * clocks.stride() as u64;
-    // Every edge reads the clock of its target and writes it again.
+    // At most: an edge from a node that is counted already costs one comparison.
     Measurement::of_cpu(times, words, 4 * words)
 }
 

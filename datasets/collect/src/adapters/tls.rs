@@ -87,7 +87,9 @@ pub(super) fn take_https(address: &str) -> Result<(String, Encrypted), Failure> 
     let mode = lower(mode);
     let wrong = |why: &str| Err(Failure::Fatal(format!("{rest}: {why}")));
     let is_encrypted = rest.starts_with("https://");
-    let has_file = [&authority, &certificate, &key].iter().any(|it| it.is_some());
+    let has_file = [&authority, &certificate, &key]
+        .iter()
+        .any(|it| it.is_some());
     match mode.as_deref() {
         None | Some("require" | "required" | "verify-full") if is_encrypted => {
             let identity = match (certificate, key) {
@@ -104,9 +106,7 @@ pub(super) fn take_https(address: &str) -> Result<(String, Encrypted), Failure> 
                 },
             ))
         }
-        None | Some("disable") if !is_encrypted && !has_file => {
-            Ok((rest, Encrypted::default()))
-        }
+        None | Some("disable") if !is_encrypted && !has_file => Ok((rest, Encrypted::default())),
         Some("verify-ca") if is_encrypted => wrong(
             "sslmode=verify-ca is not supported for etcd; the certificate's name is always checked",
         ),

@@ -20,7 +20,7 @@ const AHEAD: usize = 4;
 
 /// A node: its chain, its position on it, and its place in the topological order.
 #[derive(Clone, Copy, Debug)]
-struct Spot {
+struct NodeSpot {
     chain: usize,
     position: u32,
     place: u32,
@@ -34,15 +34,15 @@ struct KeyView {
     groups: Vec<(Range<usize>, usize)>,
     runs: Vec<RunView>,
     /// For each run, where the edges of its being before another start: the commit of its last writer, then its readers.
-    sources: Vec<Spot>,
+    sources: Vec<NodeSpot>,
     /// The largest clock of the readers of the run under judgement, if it was asked for.
     readers: Vec<u32>,
     has_readers: bool,
 }
 
 struct RunView {
-    install: Spot,
-    commit: Spot,
+    install: NodeSpot,
+    commit: NodeSpot,
     /// Where its sources end.
     end: u32,
     /// The latest place of a reader.
@@ -55,7 +55,7 @@ impl KeyView {
     }
 
     /// The commit of a run's last writer, then its readers.
-    fn sources(&self, run: usize) -> &[Spot] {
+    fn sources(&self, run: usize) -> &[NodeSpot] {
         let at = run - self.first;
         let start = if at == 0 { 0 } else { self.runs[at - 1].end };
         &self.sources[start as usize..self.runs[at].end as usize]
@@ -64,7 +64,7 @@ impl KeyView {
     /// Whether paths imply all edges of a run's being before the one whose head has these clocks.
     fn is_implied(&self, run: usize, install: &[u32], commit: &[u32]) -> bool {
         let sources = self.sources(run);
-        let reaches = |clock: &[u32], it: &Spot| clock[it.chain] > it.position;
+        let reaches = |clock: &[u32], it: &NodeSpot| clock[it.chain] > it.position;
         reaches(install, &sources[0]) && sources[1..].iter().all(|it| reaches(commit, it))
     }
 }
@@ -113,7 +113,7 @@ impl Judge<'_, Clocks> {
         view.groups.clear();
         view.runs.clear();
         view.sources.clear();
-        let spot = |node: u32| Spot {
+        let spot = |node: u32| NodeSpot {
             chain: self.reach.chain(node),
             position: self.reach.position(node),
             place: places[node as usize],
@@ -189,7 +189,7 @@ impl Judge<'_, Clocks> {
             install, commit, ..
         } = view.run(a);
         let sources = view.sources(run);
-        let reaches = |from: &Spot, to: &Spot, node: u32| {
+        let reaches = |from: &NodeSpot, to: &NodeSpot, node: u32| {
             from.place < to.place && self.reach.row(node)[from.chain] > from.position
         };
         let Run { last_commit, .. } = *self.orders.run(run as u32);
@@ -248,6 +248,7 @@ fn partition_point(range: Range<usize>, is_before: impl Fn(usize) -> bool) -> us
 mod tests {
     use super::super::rounds::tests::problem;
     use super::*;
+    use crate::edge::Edge;
     use crate::problem::Problem;
     use crate::reach::Dag;
     use kingsnake_context::budget::Budget;
@@ -268,7 +269,7 @@ mod tests {
         // Along chains an edge stands for those that it implies.
         let closed = dag.with(along.edges.iter()).expect("no cycle");
         let closed = Clocks::new(&closed, &problem.chains);
-        let is_implied = |edge: &crate::edge::Edge| closed.reaches(edge.from, edge.to);
+        let is_implied = |edge: &Edge| closed.reaches(edge.from, edge.to);
         along.open == all.open && all.edges.iter().all(is_implied)
     }
 

@@ -243,7 +243,7 @@ impl Local {
 }
 
 impl Engine for Local {
-    /// Clocks cost a word an edge and chain, so only the bits pay for looking which edges are implied.
+    /// To clocks most implied edges cost one comparison, so only the bits pay for looking which these are.
     fn reduce(&self, dag: &Dag) -> Option<Dag> {
         match &self.closure {
             Some(Closure::Dense(reach, _)) => Some(dag.reduced(|from, to| reach.reaches(from, to))),

@@ -26,14 +26,14 @@ const LANES: usize = 8;
 #[derive(Debug)]
 pub struct Clocks {
     chains: Vec<Range<u32>>,
-    spots: Vec<Spot>,
+    on_chain: Vec<ChainPlace>,
     stride: usize,
     rows: Vec<u32>,
 }
 
 /// Where a node is on its chain.
 #[derive(Clone, Copy, Debug)]
-struct Spot {
+struct ChainPlace {
     chain: u32,
     position: u32,
 }
@@ -67,21 +67,21 @@ impl Clocks {
         chains: &[Range<u32>],
         place: impl Fn(&Range<u32>, u32) -> u32,
     ) -> Self {
-        let alone = Spot {
+        let alone = ChainPlace {
             chain: NO_CHAIN,
             position: 0,
         };
-        let mut spots = vec![alone; n_nodes];
+        let mut on_chain = vec![alone; n_nodes];
         for (nodes, chain) in chains.iter().zip(0..) {
             for node in nodes.clone() {
                 let position = place(nodes, node);
-                spots[node as usize] = Spot { chain, position };
+                on_chain[node as usize] = ChainPlace { chain, position };
             }
         }
         let stride = chains.len().max(1).next_multiple_of(LANES);
         Clocks {
             chains: chains.to_vec(),
-            spots,
+            on_chain,
             stride,
             rows: vec![0; n_nodes * stride],
         }
@@ -103,7 +103,7 @@ impl Clocks {
     ) {
         let mut clock = vec![0; self.stride];
         for &node in nodes {
-            let Spot { chain, position } = self.spots[node as usize];
+            let ChainPlace { chain, position } = self.on_chain[node as usize];
             if position > 0 {
                 clock.copy_from_slice(self.row(neighbour(node)));
                 clock[chain as usize] = position;
@@ -111,7 +111,7 @@ impl Clocks {
                 clock.fill(0);
             }
             for &other in before(node) {
-                let Spot { chain, position } = self.spots[other as usize];
+                let ChainPlace { chain, position } = self.on_chain[other as usize];
                 match clock.get(chain as usize) {
                     // Who is counted has a clock that was taken with that of who counts it.
                     Some(&count) if count > position => {}
@@ -174,7 +174,7 @@ impl Clocks {
 
     /// Whether a node is on a chain.
     pub(crate) fn is_chained(&self, node: u32) -> bool {
-        self.spots[node as usize].chain != NO_CHAIN
+        self.on_chain[node as usize].chain != NO_CHAIN
     }
 
     /// For each chain, how many of its first nodes reach this node.
@@ -186,7 +186,7 @@ impl Clocks {
     /// The chain of a node.
     #[inline]
     pub fn chain(&self, node: u32) -> usize {
-        self.spots[node as usize].chain as usize
+        self.on_chain[node as usize].chain as usize
     }
 
     /// How many nodes a chain has.
@@ -198,13 +198,13 @@ impl Clocks {
     /// The place of a node on its chain.
     #[inline]
     pub fn position(&self, node: u32) -> u32 {
-        self.spots[node as usize].position
+        self.on_chain[node as usize].position
     }
 
     /// Whether there is a path of at least one edge from a node that is on a chain.
     #[inline]
     pub fn reaches(&self, from: u32, to: u32) -> bool {
-        let Spot { chain, position } = self.spots[from as usize];
+        let ChainPlace { chain, position } = self.on_chain[from as usize];
         self.rows[to as usize * self.stride + chain as usize] > position
     }
 

@@ -233,10 +233,9 @@ impl Answer<'_> {
             }
             _ => {}
         }
-        if let Some(format) = self.source.format {
-            let name = self.telling.as_ref().map(|it| it.name);
-            self.hints = hints(&history, format, &self.verdict, name);
-        }
+        let format = self.source.format.unwrap_or(Format::Kingsnake);
+        let name = self.telling.as_ref().map(|it| it.name);
+        self.hints = hints(&history, format, &self.verdict, name);
         self.history = Some(history);
     }
 
