@@ -57,6 +57,7 @@ lint: setup
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p kingsnake-cli --no-default-features -- -D warnings
+	cargo clippy --locked -p kingsnake --no-default-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps
 
 release: setup

@@ -8,8 +8,9 @@ disturbs least, and the least of many runs what it disturbs least of all.
 """
 import argparse
 import os
-import subprocess
 import sys
+
+from processes import run
 
 CHECKS = [
     ("cobra/one-shot/tpcc-10000", "ser"),
@@ -23,14 +24,10 @@ CHECKS = [
 
 def processor_seconds(program, history, level):
     line = [program, "check", history, "--level", level, "--device", "cpu", "--threads", "1"]
-    child = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    complaint = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 1):
-        sys.exit(f"{' '.join(line)}: exit {child.returncode}: {complaint.decode().strip()}")
-    # The system splits a short run into user and system time by its clock ticks; only the sum is exact.
-    return usage.ru_utime + usage.ru_stime
+    done = run(line)
+    if done.status not in (0, 1):
+        sys.exit(f"{' '.join(line)}: exit {done.status}: {done.output.strip()}")
+    return done.processor
 
 
 def main():

@@ -43,7 +43,7 @@ struct Reads {
 @group(0) @binding(10) var<storage, read_write> best: array<u32>;
 
 const GROUP: u32 = 64u;
-// So many intervals a node can have; a node that could have more stays where it is.
+// Maximum number of intervals per node; a node that could have more stays where it is.
 const MOST: u32 = 448u;
 const N_MARKS: u32 = 2u * MOST + 1u;
 const N_WEIGHTS: u32 = 64u;

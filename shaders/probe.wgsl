@@ -1,4 +1,4 @@
-// probe: whether place p reaches place q, for each pair (p, q) of a list. One thread a pair, one bit an answer.
+// probe: whether place p reaches place q, for each pair (p, q) of a list. One thread per pair, one bit per answer.
 //
 // A dispatch sees one band of the matrix and answers the pairs whose column it holds; the other bits stay as they are.
 

@@ -2,7 +2,7 @@
 // reaches the begin of a reader of a. If one order is impossible, the edges of the other that no path implies are forced.
 //
 // A dispatch sees one band of the matrix, and a question is asked in the band of its column. What is impossible is
-// collected over all bands, two bits a pair: by `judge`, one thread a pair, or by `judge_rows`, one workgroup a run, with
+// collected over all bands, two bits per pair: by `judge`, one thread per pair, or by `judge_rows`, one workgroup per run, with
 // the run's two rows in workgroup memory, which reads less where a key has many runs. Then `emit` lists the edges, each in
 // the one band that holds its column, and after the last band the pairs that are still open. The lists are unordered; the
 // host sorts them.

@@ -1,4 +1,4 @@
-//! Each phase of the straight line on a generated history, so that a change to one shows as a ratio to the others.
+//! Each phase of a check on a generated history, so that a change to one shows as a ratio to the others.
 #![allow(missing_docs)] // Criterion's macros write undocumented functions.
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

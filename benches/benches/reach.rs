@@ -1,9 +1,9 @@
-//! The ways to compute reachability, on graphs like those of histories: bits on one thread and on all, clocks, and a GPU.
+//! The algorithms for reachability, on graphs like those of histories: bits on one thread and on all, clocks, and a GPU.
 //!
 //! A real GPU takes part where there is one. `KINGSNAKE_DEVICE=cpu` leaves it out, `KINGSNAKE_DEVICE=gpu` takes software
 //! too.
 #![allow(missing_docs)] // Criterion's macros write undocumented functions.
-#![allow(clippy::print_stderr)] // To say what is skipped.
+#![allow(clippy::print_stderr)] // To print what is skipped.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The cases that the benchmarks share: real histories, and what the best other checker needs for each.
+//! The cases that the benchmarks share: real histories, and the time of the best other checker on each.
 
 /// A history, a level, and the best peer's whole-process wall seconds on a quiet two-core machine of the same class.
 #[derive(Clone, Copy, Debug)]
@@ -117,15 +117,15 @@ pub const WEAK_CASES: [WeakCase; 3] = [
 /// A generated history, what it is checked with, and what others took or what is aimed at.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneratedCase {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What `generate` is given, as one would type it.
+    /// The arguments of `generate`, as one would type them.
     pub generate: &'static str,
-    /// What `check` is given, each in turn.
+    /// The arguments of `check`, each in turn.
     pub checks: &'static [&'static str],
     /// AWDIT's seconds for each check, where it was measured.
     pub awdit: &'static [f64],
-    /// Seconds and megabytes aimed at.
+    /// Goals in seconds and megabytes.
     pub goal: (f64, Option<u64>),
 }
 

@@ -23,12 +23,12 @@ pub use collect::{CollectArgs, HuntArgs};
 pub use export::{ExportArgs, ExportFormat, Stage};
 pub use generate::{GenerateArgs, GranularityArg};
 pub use shrink::ShrinkArgs;
-pub use solve::SolveArgs;
+pub use solve::{SolveArgs, SolveFormat};
 pub use study::{AblateArgs, AnnealArgs, BenchCommand, EncodingsArgs, GpuArgs, ReachArgs};
 pub use techniques::{
     DecideArg, HeuristicArg, PhaseArg, Profile, ReachabilityArg, Rounds, TechniqueArgs, rounds,
 };
-pub use watch::{WatchArgs, WatchLevelArg};
+pub use watch::{BatchSize, WatchArgs, WatchLevelArg};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -355,7 +355,7 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
         Some(name) if name == "check" => only_check().try_get_matches_from(&line).ok(),
         _ => None,
     };
-    // Errors and help come from the whole command line.
+    // Errors and help use the whole command line.
     let mut matches = matches.map_or_else(|| short().try_get_matches_from(&line), Ok)?;
     let settings = project::settings(&matches, only_check)?;
     if !settings.is_empty() {
@@ -369,7 +369,7 @@ pub fn parse() -> Result<(ArgMatches, Typed), clap::Error> {
     Ok((matches, typed))
 }
 
-/// The command line with `check` alone: to build all commands takes longer than to check a small history.
+/// The command line with `check` alone: building all commands takes longer than checking a small history.
 pub fn only_check() -> clap::Command {
     let check = CheckManyArgs::augment_args(clap::Command::new("check"));
     let whole = clap::Command::new("kingsnake").subcommand(check);
@@ -467,14 +467,14 @@ mod tests {
             .filter_map(|it| it.get_long())
             .collect();
         let mut documented = options_in(&page);
-        // The two spellings of a technique are one row.
+        // The two spellings of a technique share one row.
         for row in page.lines().filter_map(|line| line.strip_prefix("| `")) {
             let name = row.split('`').next().unwrap_or_default();
             if !name.starts_with("--") && known.contains(format!("no-{name}").as_str()) {
                 documented.extend([name.to_owned(), format!("no-{name}")]);
             }
         }
-        for general in ["help", "version", "leash"] {
+        for general in ["help", "version", "leash", "serve"] {
             documented.insert(general.to_owned());
         }
         let missing: Vec<&&str> = known
@@ -483,7 +483,7 @@ mod tests {
             .collect();
         assert!(missing.is_empty(), "docs/switches.md lacks {missing:?}");
         let invented = |name: &&String| {
-            let general = ["name", "no-name", "help", "version", "leash"];
+            let general = ["name", "no-name", "help", "version", "leash", "serve"];
             !known.contains(name.as_str()) && !general.contains(&name.as_str())
         };
         let invented: Vec<&String> = documented.iter().filter(invented).collect();
@@ -498,7 +498,7 @@ mod documents {
 
     use super::Typed;
 
-    /// The commands of a page: of its blocks, and between backticks, where what must be given may be left out.
+    /// The commands on a page: in its blocks, and between backticks, where required arguments may be omitted.
     fn commands(page: &str) -> (Vec<&str>, Vec<&str>) {
         let (mut is_block, mut whole, mut inline) = (false, Vec::new(), Vec::new());
         for line in page.lines() {
@@ -521,7 +521,7 @@ mod documents {
         for letter in command.chars().chain([' ']) {
             match letter {
                 '"' => is_quoted = !is_quoted,
-                // What may be left out.
+                // Arguments that may be omitted.
                 '[' | ']' if !is_quoted => {}
                 '#' | '|' | '<' | '>' | '…' if !is_quoted && word.is_empty() => break,
                 ' ' if !is_quoted => {
@@ -551,7 +551,7 @@ mod documents {
             let text = std::fs::read_to_string(&page).expect("it is a page");
             let (whole, inline) = commands(&text);
             let whole = whole.into_iter().filter_map(|it| Some((it, refused(it)?)));
-            // `kingsnake lint` and `--workload NAME` are fine in a sentence.
+            // `kingsnake lint` and `--workload NAME` may stand in a sentence.
             let inline = inline.into_iter().filter_map(|it| Some((it, refused(it)?)));
             let inline = inline.filter(|it| {
                 matches!(

@@ -1,4 +1,4 @@
-//! Adds what the user assumes to a history: `--assume`, `--transaction-order`, `--edges`, `--unwritten`.
+//! Adds the user's assumptions to a history: `--assume`, `--transaction-order`, `--edges`, `--unwritten`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::args::{AssumeArgs, CheckArgs, KeysArg, LevelArg, UnwrittenArg, ValuesArg};
 use crate::plan::quoted_path;
 
-/// Complains about assumptions where nothing is searched that they could order, and about files that such a question does not fill.
+/// Refuses assumptions at levels where no order is searched, and their files where they do not apply.
 pub fn expect_usable(args: &CheckArgs) -> Result<()> {
     if args.assume.is_asked() {
         expect_searched(args)?;
@@ -33,7 +33,7 @@ fn expect_searched(args: &CheckArgs) -> Result<()> {
     Ok(())
 }
 
-/// The history with what is assumed of it.
+/// The history with the assumptions added.
 pub fn assumed(mut parsed: Parsed, args: &AssumeArgs) -> Result<Parsed> {
     let history = &mut parsed.history;
     if args.values == Some(ValuesArg::Unique) {
@@ -136,7 +136,7 @@ impl Named {
     }
 }
 
-/// The lines of a file that say something, with their numbers, from 1.
+/// The non-empty lines of a file with their numbers, from 1.
 fn lines(path: &Path) -> Result<Vec<(usize, String)>> {
     let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT)
         .with_context(|| format!("cannot read {}", path.display()))?;
@@ -171,7 +171,7 @@ fn transaction_order(history: &History, path: &Path) -> Result<Vec<(TxnId, i64)>
         let txn = named.find(name).map_err(|it| wrong(it.to_string()))?;
         let number: i64 = number
             .parse()
-            .map_err(|_| wrong(format!("{number} is no number; write `{name} 42`")))?;
+            .map_err(|_| wrong(format!("{number} is not a number; write `{name} 42`")))?;
         if let Some(first) = seen.insert(txn, at) {
             return Err(wrong(format!(
                 "transaction {name} has a number already, in line {first}"

@@ -1,27 +1,27 @@
-//! The components of what was found: cycles that share transactions, each with all steps of theirs.
+//! The components of the cycles found: cycles that share transactions, each with all their steps.
 
 use std::collections::BTreeMap;
 
 use kingsnake_solver::model::TxnId;
 use kingsnake_solver::verdict::{Counterexample, Moment, Point, Step};
 
-use crate::anomalies::Found;
+use crate::anomalies::FoundAnomalies;
 
-/// Transactions whose cycles hang together.
+/// Transactions connected by cycles.
 pub struct Component {
-    /// How many there are.
+    /// Number of transactions.
     pub n_txns: usize,
-    /// The first of them, in the order of sessions.
+    /// The first of them, in session order.
     pub txns: Vec<TxnId>,
-    /// The steps between these, one for each pair.
+    /// The steps between these, one per pair.
     pub steps: Vec<Step>,
 }
 
-/// A picture of more transactions shows nothing.
+/// A picture of more transactions is unreadable.
 const MOST_TXNS: usize = 40;
 
 /// The components of all cycles that were found, the largest first.
-pub fn components(found: &Found) -> Vec<Component> {
+pub fn components(found: &FoundAnomalies) -> Vec<Component> {
     let examples = found.anomalies.classes.iter().flat_map(|it| &it.examples);
     let cycles = examples.filter_map(|example| match example {
         Counterexample::Cyclic(proof) => Some(proof.steps().copied().collect::<Vec<Step>>()),
@@ -45,7 +45,7 @@ pub fn components(found: &Found) -> Vec<Component> {
         let of = find(&mut root, step.from.txn);
         let step = whole(step);
         let steps = &mut parts.entry(of).or_default().1;
-        // The worst classes come first, so the first step between two transactions is the one that counts most.
+        // The worst classes come first, so the first step between two transactions is the one to keep.
         let is_known = |it: &Step| (it.from, it.to) == (step.from, step.to);
         if step.from != step.to
             && steps.len() < MOST_TXNS * MOST_TXNS
@@ -72,7 +72,7 @@ pub fn components(found: &Found) -> Vec<Component> {
     parts
 }
 
-/// A step between transactions, whichever of their moments it was about.
+/// A step between transactions, whichever of their begins and commits it connects.
 fn whole(step: Step) -> Step {
     let point = |point: Point| Point {
         txn: point.txn,
@@ -85,7 +85,7 @@ fn whole(step: Step) -> Step {
     }
 }
 
-/// The least transaction that is known to be of the same component.
+/// The smallest transaction known to be in the same component.
 fn find(root: &mut BTreeMap<TxnId, TxnId>, txn: TxnId) -> TxnId {
     let mut at = txn;
     loop {

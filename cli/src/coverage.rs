@@ -1,11 +1,11 @@
-//! Which edges of the program ran, where it was built to count them (`make fuzz`; scripts/with-coverage): LLVM gives every edge a
-//! counter of one byte and the place of its code (`SanitizerCoverage`).
+//! Counts which edges of the program ran, in a build for it (`make fuzz`; scripts/with-coverage): LLVM gives every edge
+//! a counter of one byte and the address of its code (`SanitizerCoverage`).
 
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where the counters and the places begin, and how many there are.
+/// Start addresses and lengths of the counters and the code addresses.
 static COUNTERS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 static PLACES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 
@@ -14,7 +14,7 @@ fn note(part: &[AtomicUsize; 2], start: usize, n: usize) {
     part[1].store(n, Ordering::Relaxed);
 }
 
-// LLVM calls these two by their names before `main`, always with the whole of what the linker put together.
+// LLVM calls these two functions by name before `main`, with the whole linked tables.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 extern "C" fn __sanitizer_cov_8bit_counters_init(start: *const u8, stop: *const u8) {
@@ -29,19 +29,19 @@ extern "C" fn __sanitizer_cov_pcs_init(start: *const [usize; 2], stop: *const [u
     note(&PLACES, start as usize, n_places);
 }
 
-/// Where the counters are, and how many; none where the program was built without.
+/// Address and number of the counters; zero in a build without them.
 fn counters() -> (*mut u8, usize) {
     let [start, n] = COUNTERS.each_ref().map(|it| it.load(Ordering::Relaxed));
     (start as *mut u8, n)
 }
 
-/// An address in each edge's code, and whether it opens a function.
+/// An address in each edge's code, and whether the edge enters a function.
 fn places() -> &'static [[usize; 2]] {
     let [start, n] = PLACES.each_ref().map(|it| it.load(Ordering::Relaxed));
     if n == 0 {
         return &[];
     }
-    // A table that the compiler wrote.
+    // A table written by the compiler.
     #[allow(unsafe_code)]
     unsafe {
         std::slice::from_raw_parts(start as *const [usize; 2], n)
@@ -53,10 +53,10 @@ pub fn is_counted() -> bool {
     counters().1 > 0
 }
 
-/// So many counters are passed over together where none has counted.
+/// Counters skipped at a time if none of them counted.
 const BLOCK: usize = 64;
 
-/// The edges that executions reached, with how often at once, roughly.
+/// The edges that executions reached, each with a rough count per execution.
 #[derive(Default)]
 pub struct Reached {
     by_edge: Vec<u8>,
@@ -64,7 +64,7 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Forgets what ran before an execution.
+    /// Clears the counts from before an execution.
     pub fn begin() {
         let (start, n) = counters();
         // The program's own memory. A thread that counts at the same time loses a count.
@@ -74,12 +74,12 @@ impl Reached {
         }
     }
 
-    /// Whether the execution that began last reached an edge that none before it did, or one more often at once than any.
+    /// Whether the last execution reached a new edge, or one more often than any before.
     pub fn add(&mut self) -> bool {
         let (start, n) = counters();
         self.by_edge.resize(n, 0);
         self.last.resize(n, 0);
-        // As above; `last` has as many bytes.
+        // As above; `last` has the same length.
         #[allow(unsafe_code)]
         unsafe {
             std::ptr::copy_nonoverlapping(start, self.last.as_mut_ptr(), n);
@@ -88,7 +88,7 @@ impl Reached {
         let blocks = self.last.chunks(BLOCK).zip(self.by_edge.chunks_mut(BLOCK));
         for (last, seen) in blocks.filter(|it| *it.0 != [0; BLOCK][..it.0.len()]) {
             for (&n, seen) in last.iter().zip(seen) {
-                // 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, more.
+                // Buckets: 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, more.
                 let often = match n {
                     0 => continue,
                     1..=3 => 1 << (n - 1),
@@ -105,12 +105,12 @@ impl Reached {
         is_new
     }
 
-    /// How many edges were reached.
+    /// Number of edges reached.
     pub fn n_edges(&self) -> usize {
         self.by_edge.iter().filter(|&&it| it > 0).count()
     }
 
-    /// How many edges of the functions whose names contain one of these words were reached, and how many there are.
+    /// Edges reached, and all edges, in functions whose names contain one of these words.
     pub fn within(&self, functions: &Functions, words: &[&str]) -> (usize, usize) {
         let (mut n_reached, mut n_all) = (0, 0);
         for (place, &reached) in places().iter().zip(&self.by_edge) {
@@ -124,7 +124,7 @@ impl Reached {
     }
 }
 
-/// The functions of this program by their addresses, as `nm` names them.
+/// The functions of this program by address, from `nm`.
 pub struct Functions {
     by_address: BTreeMap<usize, String>,
 }
@@ -144,7 +144,7 @@ impl Functions {
                 by_address.insert(address, name.to_owned());
             }
         }
-        // The program runs elsewhere in memory than where the file has it.
+        // The program is loaded at other addresses than the file has.
         let ours = by_address
             .iter()
             .find(|it| it.1 == "__sanitizer_cov_pcs_init");

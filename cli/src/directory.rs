@@ -1,7 +1,7 @@
-//! `--directory`: every anomaly in a directory, as Elle leaves it: a text a class, a picture an anomaly, a page for each list whose reads
-//! disagree, and an index.
+//! `--directory`: writes every anomaly to a directory, as Elle does: a text per class, a picture per anomaly, a page
+//! per list whose reads disagree, and an index.
 //!
-//! All of it is written beside the directory and then takes its name, so that half of it is never seen.
+//! Everything is written to a directory beside it, which is then renamed, so that it is never seen half-written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,38 +17,38 @@ use kingsnake_tell::{AnomalyClass, Labels, story_by};
 use kingsnake_text::{Frame, page};
 use maud::{Markup, html};
 
-use crate::anomalies::Found;
+use crate::anomalies::FoundAnomalies;
 use crate::components::{Component, components};
 use crate::picture;
 use crate::voice::{count, printable_lines};
 
-/// The file by which an earlier result is known.
+/// The file that identifies an earlier result.
 const INDEX: &str = "index.html";
-/// What stands in it.
+/// Its content.
 const MARK: &str = "kingsnake-directory";
-/// More reads of a list are only counted.
+/// Further reads of a list are only counted.
 const MOST_READS: usize = 1_000;
 
-/// More components are only counted.
+/// Further components are only counted.
 const MOST_COMPONENTS: usize = 100;
 
-/// What is said at the top of the index.
-pub struct Head<'a> {
-    /// The verdict in a line.
+/// The head of the index.
+pub struct Head {
+    /// The verdict in one line.
     pub verdict: String,
     /// The exit status.
     pub status: u8,
-    /// The command that repeats the run.
-    pub command: &'a str,
+    /// The command that reproduces the run.
+    pub command: String,
 }
 
-/// Complains about a directory that holds something else than an earlier result.
+/// Refuses a directory that contains anything but an earlier result.
 pub fn expect_usable(path: &Path) -> Result<()> {
     if !path.exists() {
         return crate::output::expect_parent(path);
     }
     let entries = fs::read_dir(path)
-        .with_context(|| format!("--directory {}: it is no directory", path.display()))?;
+        .with_context(|| format!("--directory {}: not a directory", path.display()))?;
     let is_earlier = || {
         let text =
             kingsnake_datasets::bounded::read_regular(&path.join(INDEX), crate::input::MOST_TEXT);
@@ -64,7 +64,12 @@ pub fn expect_usable(path: &Path) -> Result<()> {
 }
 
 /// Writes everything.
-pub fn write(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>) -> Result<()> {
+pub fn write(
+    path: &Path,
+    meaning: &Meaning<'_>,
+    found: &FoundAnomalies,
+    head: &Head,
+) -> Result<()> {
     let trouble = || format!("cannot write {}", path.display());
     let name = path
         .file_name()
@@ -88,7 +93,7 @@ pub fn write(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>)
     Ok(())
 }
 
-fn fill(path: &Path, meaning: &Meaning<'_>, found: &Found, head: &Head<'_>) -> Result<()> {
+fn fill(path: &Path, meaning: &Meaning<'_>, found: &FoundAnomalies, head: &Head) -> Result<()> {
     fs::create_dir(path)?;
     let history = meaning.history();
     for class in &found.anomalies.classes {
@@ -140,7 +145,7 @@ fn class_text(meaning: &Meaning<'_>, class: &AnomalyClass) -> String {
     let spec = widest_spec(meaning.history());
     let mut out = format!("{}: {} found\n", class.name, class.count);
     if class.examples.len() < class.count {
-        let _ = writeln!(out, "The first {} are told.", class.examples.len());
+        let _ = writeln!(out, "The first {} are listed.", class.examples.len());
     }
     for (at, example) in class.examples.iter().enumerate() {
         let told = story_by(meaning, spec, example);
@@ -161,7 +166,7 @@ fn class_text(meaning: &Meaning<'_>, class: &AnomalyClass) -> String {
 }
 
 /// The lists whose reads disagree.
-fn disagreeing(found: &Found) -> BTreeSet<KeyId> {
+fn disagreeing(found: &FoundAnomalies) -> BTreeSet<KeyId> {
     let examples = found.anomalies.classes.iter().flat_map(|it| &it.examples);
     let findings = examples.filter_map(|it| match it {
         Counterexample::Local(findings) => Some(findings),
@@ -178,7 +183,7 @@ fn disagreeing(found: &Found) -> BTreeSet<KeyId> {
         .collect()
 }
 
-/// A name that every file system takes, and that no other list has.
+/// A name that every file system accepts, different from those of other lists.
 fn file_name(key: &str, taken: &BTreeMap<String, KeyId>) -> String {
     let plain = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => letter,
@@ -198,7 +203,7 @@ struct Read<'h> {
     readers: Vec<TxnId>,
 }
 
-/// Every list of a key that was read, the longest first, each element that is the first to differ coloured.
+/// Every list read from a key, the longest first; in each the first element that differs is coloured.
 fn list_page(history: &History, key: KeyId) -> String {
     let mut reads: BTreeMap<&[ValueId], Vec<TxnId>> = BTreeMap::new();
     let txns = history.txns();
@@ -253,7 +258,7 @@ fn readers(history: &History, readers: &[TxnId]) -> String {
     names
 }
 
-/// Where a list first leaves the longest one, or repeats itself.
+/// Where a list first differs from the longest one, or repeats an element.
 fn deviation(longest: &[ValueId], items: &[ValueId]) -> Option<usize> {
     let mut seen = BTreeSet::new();
     let differs = |(at, item): (usize, &ValueId)| longest.get(at) != Some(item);
@@ -278,8 +283,8 @@ fn items(history: &History, longest: &[ValueId], items: &[ValueId]) -> Markup {
 
 fn index(
     history: &History,
-    found: &Found,
-    head: &Head<'_>,
+    found: &FoundAnomalies,
+    head: &Head,
     components: &[Component],
     lists: &BTreeMap<String, KeyId>,
 ) -> String {

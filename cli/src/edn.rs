@@ -1,4 +1,4 @@
-//! `--edn`: the result map of Elle, so that a Jepsen user can compare.
+//! `--edn`: Elle's result map, so that Jepsen users can compare.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use kingsnake_solver::lattice::Names;
 use kingsnake_solver::model::{History, KeyId, Op, Status, Token, TxnId, ValueId};
 use kingsnake_solver::verdict::{Counterexample, Finding, Proof, Step, StepReason};
 
-use crate::anomalies::Found;
-use crate::meaning::TracedHistory;
+use kingsnake_report::anomalies::FoundAnomalies;
+use kingsnake_report::meaning::TracedHistory;
 
-/// More examples of a class are only counted.
+/// Further examples of a class are only counted.
 const MOST_EXAMPLES: usize = 100;
 
 /// The map; `status` is the exit status.
-pub fn document(traced: &TracedHistory<'_>, found: Option<&Found>, status: u8) -> String {
+pub fn document(traced: &TracedHistory<'_>, found: Option<&FoundAnomalies>, status: u8) -> String {
     let valid = match status {
         0 => "true",
         1 => "false",
@@ -192,7 +192,7 @@ impl Writer<'_> {
     }
 }
 
-/// A keyword as it is, anything else as a string.
+/// Keywords unchanged, everything else as a string.
 fn text(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.?!*+/".contains(letter);
     match text.strip_prefix(':') {

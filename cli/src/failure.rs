@@ -1,4 +1,4 @@
-//! Errors as JSON, where `--json` asks for it: the same document for every command.
+//! Errors as JSON, if `--json` is given: the same document for every command.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::json::SCHEMA;
 use crate::limits::is_stdio;
 use crate::output::put;
 
-/// The document of an error in these words.
+/// The document of an error with this message.
 pub fn document(words: &str) -> Value {
     json!({
         "schema": SCHEMA, "kingsnake": env!("CARGO_PKG_VERSION"), "verdict": "error", "exit_status": 2,
@@ -19,7 +19,7 @@ pub fn document(words: &str) -> Value {
     })
 }
 
-/// The same of an error that may know a file and a place in it.
+/// The same for an error that may have a file and a position.
 fn document_of(error: &Error) -> Value {
     let mut document = document(&format!("{error:#}"));
     if let Some(error) = error.downcast_ref::<ReadError>() {
@@ -38,22 +38,22 @@ fn document_of(error: &Error) -> Value {
     document
 }
 
-/// Where the command line wants JSON, if it does.
+/// Where the command line sends JSON, if anywhere.
 fn wanted(matches: &ArgMatches) -> Option<PathBuf> {
     let (_, typed) = matches.subcommand()?;
     let path = typed.try_get_one::<PathBuf>("json").ok()?;
     path.cloned()
 }
 
-/// Writes the document of an error, if JSON was asked for. A file that is there stays: the error may be that it is the history.
+/// Writes the document of an error, if JSON was requested. An existing file is kept: it may be the history itself.
 pub fn write(matches: &ArgMatches, error: &Error) {
     if let Some(path) = wanted(matches).filter(|path| is_stdio(path) || !path.exists()) {
-        // The error has been said on stderr; another one cannot be reported.
+        // The error is on stderr already; a second one cannot be reported.
         let _ = put(&path, &format!("{:#}\n", document_of(error)));
     }
 }
 
-/// Writes the document of a command line that makes no sense, if it asks for JSON on stdout.
+/// Writes the document of an invalid command line, if it requests JSON on stdout.
 pub fn write_usage(error: &clap::Error) {
     let is_error = error.use_stderr();
     if is_error && std::env::args_os().any(|word| word == "--json") {

@@ -1,10 +1,11 @@
-//! No bytes make a reader panic: every format, side file and document is read from small valid files (`fuzz/TARGET-N`) with bytes
-//! changed, cut off, doubled, moved between files, or replaced by words of the formats and extreme numbers.
+//! No input makes a reader panic: every format, side file and document is read from small valid files (`fuzz/TARGET-N`)
+//! with bytes changed, removed, duplicated, moved between files, or replaced by words of the formats and extreme
+//! numbers.
 //!
-//! An input that reaches an edge of the program which no other one did is kept and changed further, where edges are counted
-//! (`make fuzz`). Elsewhere it is one that gets an answer of a new shape: its words without names and numbers.
-//! `KINGSNAKE_FUZZ` is the number of executions of each target, and `KINGSNAKE_FUZZ_SECONDS` how long each runs instead.
-//! `KINGSNAKE_FUZZ_KEEP` names a directory for the fewest inputs that reach all that was reached.
+//! In a build that counts edges (`make fuzz`), an input that reaches a new edge of the program is kept and mutated
+//! further. In other builds it is one with an answer of a new shape: its words without names and numbers.
+//! `KINGSNAKE_FUZZ` is the number of executions of each target; `KINGSNAKE_FUZZ_SECONDS` sets a duration instead.
+//! `KINGSNAKE_FUZZ_KEEP` names a directory for a small set of inputs that reaches all edges reached.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -29,21 +30,21 @@ use crate::study_rules::CommandLine;
 use crate::voice::Paint;
 use crate::{assumptions, commands, hunt};
 
-/// Longer inputs say no more, and take longer.
+/// Longer inputs find nothing more and take longer.
 const LONGEST: usize = 8_192;
-/// Inputs that are kept of one target.
+/// Inputs kept per target.
 const MOST_KEPT: usize = 400;
 
-/// Reads bytes; what it says of them.
+/// Reads bytes and returns the answer as text.
 type Feed = fn(&Bench, &[u8]) -> Result<String, String>;
 
-/// Where files are put, and a history that documents are about.
+/// Directory for the files, and a history that documents refer to.
 struct Bench {
     directory: TempDir,
     history: Parsed,
-    /// What is assumed by a file `assumed`, by the option that names it.
+    /// The assumption in a file `assumed`, by the option that names it.
     assumed: Vec<(&'static str, AssumeArgs)>,
-    /// What reads the settings of a project.
+    /// Reads the settings of a project.
     command: RefCell<clap::Command>,
 }
 
@@ -95,10 +96,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// One of the formats; what was read is told, too: remarks, and where its transactions stand.
+/// Reads one of the formats; the answer includes remarks and the positions of transactions.
 fn format(bench: &Bench, format: Format, bytes: &[u8]) -> Result<String, String> {
     let parsed = read_bytes(format, bytes, "fuzz").map_err(|error| error.to_string())?;
-    let told = crate::remarks::remarks(&parsed).join("\n");
+    let told = crate::lint::lint(&parsed.history, parsed.format).join("\n");
     if format == Format::Kingsnake {
         let path = bench.put("l.jsonl", bytes);
         let wanted = [("1".to_owned(), "1".to_owned())];
@@ -151,7 +152,7 @@ fn listed(bench: &Bench, study: &[u8], rows: &[u8]) -> Result<String, String> {
 /// A study of one cell.
 const SMALLEST: &[u8] = b"name = 's'\ntitle = 's'\ntimeout = 5\n[[workload]]\nname = 'w'\ngenerate = ['blindw-rw', '--txns', '9', '--keys', '9']\n[[experiment]]\nname = 'e'\ntitle = 'e'\n";
 
-/// Merges a collection of which one file is given.
+/// Merges a collection, given one of its files.
 fn merged(bench: &Bench, name: &str, bytes: &[u8]) -> Result<String, String> {
     let all: [(&str, &[u8]); 3] = [
         ("session-0.journal", include_bytes!("fuzz/journal-1")),
@@ -257,7 +258,7 @@ const TARGETS: [(&str, Feed); 27] = [
     }),
 ];
 
-/// The valid files of a target; those of all formats where the target recognises them.
+/// The valid files of a target; those of all formats if the target recognises formats.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fuzz");
     let mut seeds = Vec::new();
@@ -279,7 +280,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Words of the formats, and numbers at the edges of types.
+/// Words of the formats, and extreme numbers of the types.
 const WORDS: [&str; 40] = [
     "{",
     "}",
@@ -347,7 +348,7 @@ fn changed(kept: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
                 let piece = other[from..(from + below(200)).min(other.len())].to_vec();
                 bytes.splice(at..to, piece);
             }
-            // A number or a word in place of one.
+            // Replaces a number or a word.
             6 => {
                 let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
                 let end = bytes[at..].iter().position(|it| !is_word(it));
@@ -361,7 +362,7 @@ fn changed(kept: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// An answer without names and numbers: its first plain words outside of quotations.
+/// An answer without names and numbers: its first plain words outside quotation marks.
 fn shape(answer: &Result<String, String>) -> String {
     let (word, said) = match answer {
         Ok(said) => ("ok", said),
@@ -379,7 +380,7 @@ fn number(name: &str) -> Option<u64> {
     Some(typed.parse().expect("a number"))
 }
 
-/// The functions that are a target's own, by words of their names.
+/// The functions that belong to a target, by words of their names.
 fn own(target: &str) -> &'static [&'static str] {
     match target {
         "kingsnake" => &["kingsnake_datasets::formats::kingsnake"],
@@ -416,7 +417,7 @@ fn execute(target: &str, feed: Feed, bench: &Bench, input: &[u8]) -> Result<Stri
     answer.unwrap_or_else(|_| panic!("{target} panics at {:?}", input.escape_ascii().to_string()))
 }
 
-/// Reads changed inputs until there were enough; what they reached.
+/// Reads mutated inputs until the limit; returns what they reached.
 fn fuzz(target: &str, feed: Feed, functions: Option<&Functions>) -> String {
     let bench = Bench::new();
     let mut kept = seeds(target);
@@ -467,7 +468,7 @@ fn fuzz(target: &str, feed: Feed, functions: Option<&Functions>) -> String {
     told
 }
 
-/// Writes the inputs, the shortest first, that reach an edge which those before them did not.
+/// Writes the inputs, shortest first, that reach an edge that those before them did not.
 fn keep(target: &str, feed: Feed, bench: &Bench, mut inputs: Vec<Vec<u8>>, directory: &Path) {
     inputs.sort_by_key(Vec::len);
     let (mut reached, mut n_kept) = (Reached::default(), 0);
@@ -484,7 +485,7 @@ fn keep(target: &str, feed: Feed, bench: &Bench, mut inputs: Vec<Vec<u8>>, direc
 }
 
 #[test]
-#[allow(clippy::print_stdout)] // A long run is recorded.
+#[allow(clippy::print_stdout)] // The result of a long run is recorded.
 fn no_bytes_make_a_reader_panic() {
     let wanted = std::env::var("KINGSNAKE_FUZZ_TARGETS").ok();
     let functions = coverage::is_counted().then(|| Functions::read().expect("nm runs"));

@@ -1,17 +1,20 @@
-//! Brings a history in, within the budget.
+//! Reads a history within the budget.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use kingsnake_datasets::{Parsed, ReadError, ReadOptions};
 use kingsnake_history::rng::Rng;
+use kingsnake_report::Source;
 use kingsnake_solver::budget::Budget;
+use kingsnake_solver::model::History;
 use kingsnake_workloads::JepsenWorkload;
 
 use crate::args::{OwnWritesArg, ReadArgs};
 use crate::limits::{Stopped, is_stdio};
+use crate::lint::lint;
+use crate::memory;
 use crate::plan::Plan;
-use crate::remarks::remarks;
 
 /// Reads a history, from stdin for `-`, unless the budget ends first.
 pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
@@ -20,6 +23,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     } else {
         path
     };
+    memory::expect(std::fs::metadata(path).map_or(0, |it| it.len()));
     let options = options(args, budget);
     let mut parsed = match args.workload {
         Some(lock @ (JepsenWorkload::Mutex | JepsenWorkload::OwnedMutex)) => {
@@ -54,7 +58,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     }
     if args.strict {
         let mut found = parsed.warnings.clone();
-        found.extend(remarks(&parsed));
+        found.extend(lint(&parsed.history, parsed.format));
         if !found.is_empty() {
             bail!(
                 "{}: refused by --strict: {}",
@@ -66,7 +70,7 @@ pub fn load(path: &Path, args: &ReadArgs, budget: &Budget) -> Result<Parsed> {
     Ok(parsed)
 }
 
-/// The most bytes of settings, assumptions and other files that people write.
+/// Size limit of settings, assumptions and other handwritten files.
 pub const MOST_TEXT: u64 = 256 << 20;
 
 /// How a history is read.
@@ -75,15 +79,20 @@ pub fn options(args: &ReadArgs, budget: &Budget) -> ReadOptions {
         format: args.format,
         version_order: args.version_order.clone(),
         ignore_unwritten: args.workload == Some(JepsenWorkload::RwRegister),
-        // The budget knows how much memory there is.
+        // The budget has the memory limit.
         max_decompressed: u64::MAX,
         budget: budget.clone(),
-        // `interrupt` handles the signal of a file that becomes shorter.
+        // `interrupt` handles the signal for a truncated file.
         map: true,
     }
 }
 
-/// How a history that was read before is read again, to show parts of it.
+/// Takes a history apart from where it came from; what came from a pipe cannot be read again.
+pub fn source_of(parsed: Parsed, path: &Path) -> (History, Source) {
+    Source::of(parsed, path, (!is_stdio(path)).then(again))
+}
+
+/// How to read a history again in order to show parts of it.
 pub fn again() -> ReadOptions {
     ReadOptions {
         map: true,
@@ -91,7 +100,7 @@ pub fn again() -> ReadOptions {
     }
 }
 
-/// What stopped reading, or what is wrong with the file.
+/// Why reading stopped, or what is wrong with the file.
 pub fn stopped_or_wrong(error: ReadError) -> anyhow::Error {
     match error.stopped() {
         Some(reason) => Stopped(reason.clone()).into(),
@@ -106,11 +115,11 @@ pub fn files<'a>(history: &'a Path, args: &'a ReadArgs) -> Vec<&'a Path> {
         .collect()
 }
 
-/// The history with as much of its version orders as the plan keeps, chosen at random.
+/// The history with the share of its version orders that the plan keeps, chosen at random.
 pub fn thinned(mut parsed: Parsed, plan: &Plan) -> Parsed {
     if let Some(share) = plan.version_order_share {
         let mut rng = Rng::new(u64::from(plan.seed));
-        // 53 bits are what a number from 0 to 1 holds exactly, so that all or none means all or none.
+        // A float has 53 bits, so that 0 keeps nothing and 1 keeps everything.
         let mut number = || (rng.number() >> 11) as f64 / (1_u64 << 53) as f64;
         let mut n_given = 0_u64;
         parsed.history.retain_versions(|_| {

@@ -1,4 +1,4 @@
-//! What recorded isolation levels stand for: `--isolation-map`, and the transactions' own levels by it.
+//! The meaning of recorded isolation levels: `--isolation-map`, and the transactions' own levels under it.
 
 use std::str::FromStr;
 
@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use kingsnake_solver::level::{Level, Model};
 use kingsnake_solver::model::{History, TxnId};
 
-/// Which level each recorded name stands for; `*` is any other name, or none.
+/// The level of each recorded name; `*` is any other name, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsolationMap {
     entries: Vec<(String, Model)>,
 }
 
-/// Where nothing is said, every level has its own name, and these are what all databases mean.
+/// The default: every level has its own name, and these names mean the same in all databases.
 const USUAL: &str = "serializable=ser,snapshot=si,snapshot isolation=si,read committed=rc-so";
 
 impl Default for IsolationMap {
@@ -42,7 +42,7 @@ impl FromStr for IsolationMap {
 
 fn model(name: &str) -> Result<Model, String> {
     let level = name.parse::<Level>().ok();
-    // Only levels that are a model and nothing more.
+    // Only levels that are a plain model.
     let model = level.map(Level::model);
     let own = model.filter(|it| {
         Model::MIXED.contains(it) && level.is_some_and(|level| level.name() == it.name())
@@ -66,14 +66,18 @@ impl IsolationMap {
             entry.map(|entry| entry.1)
         };
         let name = name.map(str::to_lowercase);
-        let own = || name.as_deref().and_then(|name| model(name).ok());
+        // What databases spell with spaces means what the map says.
+        let own = || {
+            let name = name.as_deref().filter(|it| !it.contains(' '))?;
+            model(name).ok()
+        };
         name.as_deref()
             .and_then(of)
             .or_else(own)
             .or_else(|| of("*"))
     }
 
-    /// The map that applies where nothing is said, and these names besides.
+    /// The default map, overridden by these names.
     pub fn usual_with(more: &[(&str, Model)]) -> Self {
         let mut map = IsolationMap::default();
         let more = more.iter().map(|&(name, model)| (name.to_owned(), model));
@@ -81,7 +85,7 @@ impl IsolationMap {
         map
     }
 
-    /// The map as it would be typed.
+    /// The map in the syntax of the option.
     pub fn typed(&self) -> String {
         let entry = |(name, model): &(String, Model)| {
             if name.contains(' ') {

@@ -1,14 +1,14 @@
-//! Keeps a command within its limits, whatever it does: work runs in a thread of its own, which is left behind when the budget
-//! has ended and the work has not.
+//! Keeps a command within its limits: work runs in a thread of its own, which is abandoned if it still runs after the
+//! budget has ended.
 //!
-//! Phases poll the budget and stop by themselves; this is for those that are deep in a loop, in a foreign library or in a system
-//! call (a pipe without a writer). Invariant: a thread that was left behind has nothing that the caller still uses, and the
+//! Phases poll the budget and stop by themselves; this is for code deep in a loop, in a foreign library or in a system
+//! call (a pipe without a writer). Invariant: an abandoned thread uses nothing that the caller still uses, and the
 //! process ends without running exit handlers.
 
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,26 +18,30 @@ use kingsnake_solver::budget::{Budget, StopReason};
 
 use crate::args::BoundArgs;
 use crate::voice::complain;
-use crate::{interrupt, memory};
+use crate::{interrupt, memory, processor};
 
-/// How long the process is left alone at most and at least.
+/// Longest and shortest interval between two looks at the process.
 const SELDOM: Duration = Duration::from_millis(50);
 const OFTEN: Duration = Duration::from_micros(250);
-/// What a process can grow by in a second: more than the memory of a core takes.
+/// Assumed growth of a process per second, above the memory bandwidth of a core.
 const GROWTH: u64 = 16 << 30;
-/// What the process takes before the work begins, at most.
+/// Memory of the process before the work begins, at most.
 const FIRST: u64 = 32 << 20;
-/// Grace period after the end of the budget before the work is left behind. A back end has half of it to itself.
+/// Grace period after the deadline before the work is abandoned. A back end may use half of it.
 const GRACE: Duration = Duration::from_secs(1);
-/// How much longer than the time limit telling an answer may take, and what it has at least. Without a limit there is none here.
+/// Share of the time limit, and its minimum, by which printing an answer may exceed it. Without a time limit there is none.
 const TELLING: Duration = Duration::from_millis(1_050);
 const TELLING_AT_LEAST: Duration = Duration::from_millis(100);
-/// As much as a main thread usually has.
+/// Where no limit was typed, so much of the free memory is left to others: one part of these.
+const SPARE_PART: u64 = 16;
+/// These bytes; 0 where a limit was typed.
+static SPARE: AtomicU64 = AtomicU64::new(0);
+/// The usual stack size of a main thread.
 const STACK: usize = 8 << 20;
 
 static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
 
-/// The error of a command that its limits ended; the exit status is 3.
+/// The error of a command that reached its limits; exit status 3.
 #[derive(Debug)]
 pub struct Stopped(pub StopReason);
 
@@ -55,27 +59,31 @@ impl From<StopReason> for Stopped {
     }
 }
 
-/// Whether some work may still be going on, so that the process must end at once.
+/// Whether abandoned work may still run, so that the process must end at once.
 pub fn left_behind() -> bool {
     LEFT_BEHIND.load(Ordering::Relaxed)
 }
 
-/// The limits that were typed, counted from the start of the process, and what Ctrl-C raises.
+/// The limits as typed, counted from the start of the process, with the flag that Ctrl-C raises.
 pub fn budget(bounds: &BoundArgs, start: Instant) -> Result<Budget> {
     let asked = interrupt::listen().context("cannot listen to signals")?;
     let mut budget = Budget::unlimited().with_interrupt(asked);
     if let Some(limit) = bounds.timeout {
         budget = budget.with_timeout(start, limit);
     }
-    // Without a limit the command would rather stop than be killed by the system.
-    if let Some(bytes) = bounds.memory_limit.or_else(memory::available) {
+    // Without a limit the command would rather stop than be killed by the system, or have it kill another process.
+    if let Some(bytes) = bounds.memory_limit {
         budget = budget.with_memory(bytes);
+    } else if let Some(free) = memory::available() {
+        let spare = free / SPARE_PART;
+        SPARE.store(spare, Ordering::Relaxed);
+        budget = budget.with_memory(free - spare);
     }
     Ok(budget)
 }
 
-/// The same limits for telling what was found: what is left of the time, and somewhat more. Where the budget has ended, saying so
-/// must still be possible; a second Ctrl-C ends the process in any case.
+/// The same limits for printing an answer: the time left, plus some grace. If the budget has ended, the answer must
+/// still be printed; a second Ctrl-C always ends the process.
 fn for_telling(budget: &Budget, bounds: &BoundArgs, start: Instant) -> Budget {
     let late = start.elapsed();
     let left = |limit: Duration| limit.saturating_add(TELLING).saturating_sub(late);
@@ -89,23 +97,42 @@ fn for_telling(budget: &Budget, bounds: &BoundArgs, start: Instant) -> Budget {
     }
 }
 
-/// The exit status of the verdict that has been certified; [`NO_STATUS`] before.
+/// The exit status of the certified verdict; [`NO_STATUS`] before.
 static CERTIFIED: AtomicU8 = AtomicU8::new(NO_STATUS);
 const NO_STATUS: u8 = u8::MAX;
+
+/// Whether this process checks one history after the other.
+static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// The next check of several in this process begins.
+pub fn begin_next() {
+    SERVES.store(true, Ordering::Relaxed);
+    CERTIFIED.store(NO_STATUS, Ordering::Relaxed);
+    memory::forget_peak();
+    processor::forget();
+}
+
+/// Drops what the last command was about, unless the process ends here: giving a million transactions back one by one would only take
+/// time.
+pub fn let_go<T>(last: T) {
+    if !SERVES.load(Ordering::Relaxed) {
+        std::mem::forget(last);
+    }
+}
 
 /// Notes that a verdict has been certified: its exit status stands, whatever happens to what is found or told about it.
 pub fn certify(status: u8) {
     CERTIFIED.store(status, Ordering::Relaxed);
 }
 
-/// The exit status of the verdict that has been certified.
+/// The exit status of the certified verdict.
 pub fn certified() -> Option<u8> {
     let status = CERTIFIED.load(Ordering::Relaxed);
     (status != NO_STATUS).then_some(status)
 }
 
-/// Tells a verdict that has been certified, and returns its exit status. A violation stays one whatever happens to the telling;
-/// so does every verdict whose telling is stopped. Otherwise, what could not be written is an error.
+/// Prints a certified verdict, and returns its exit status. A violation remains one whatever happens while it is
+/// printed; so does every verdict whose printing is stopped. Otherwise a failed write is an error.
 pub fn tell(
     budget: &Budget,
     bounds: &BoundArgs,
@@ -118,7 +145,7 @@ pub fn tell(
     standing(status, told)
 }
 
-/// The exit status of a verdict after it was told, or was not.
+/// The exit status of a verdict after it was printed, or was not.
 pub fn standing(status: u8, told: Result<()>) -> Result<u8> {
     let Err(error) = told else {
         return Ok(status);
@@ -130,7 +157,7 @@ pub fn standing(status: u8, told: Result<()>) -> Result<u8> {
                 reason => format!(": {reason}"),
             };
             complain(&format!(
-                "exit status {status} stands, but telling it stopped before all was written{why}"
+                "exit status {status} is valid, but not everything was written{why}"
             ));
         }
         None if status == 1 => complain(&format!("{error:#}")),
@@ -166,11 +193,12 @@ fn within_grace<T: Send + 'static>(
     let (sender, receiver) = mpsc::channel();
     let worker = Worker::idle_or_new()?;
     worker.begin(Box::new(move || {
-        // The caller may have stopped waiting, and then the answer is not needed.
+        // The caller may have stopped waiting; the answer is then dropped.
         let _ = sender.send(work());
     }))?;
     let mut ended: Option<(Instant, StopReason)> = None;
     let mut size = budget.memory().map(|limit| Size::of(FIRST, limit));
+    let mut looked = Instant::now();
     loop {
         match receiver.recv_timeout(size.map_or(SELDOM, Size::pause)) {
             Ok(done) => {
@@ -183,6 +211,10 @@ fn within_grace<T: Send + 'static>(
             }
         }
         size = watch_memory(budget);
+        if looked.elapsed() >= SELDOM {
+            looked = Instant::now();
+            size = size.map(|size| watch_others(budget, size));
+        }
         let is_far_over = size == Some(Size::FarOver);
         match &ended {
             None => ended = budget.check().err().map(|reason| (Instant::now(), reason)),
@@ -197,10 +229,10 @@ fn within_grace<T: Send + 'static>(
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A thread that works for [`within`], one piece of work after another.
+/// A worker thread of [`within`]; it runs one piece of work after another.
 struct Worker(Sender<Work>);
 
-/// The one that has nothing to do, if there is one: a command looks for an answer and then tells it.
+/// The idle thread, if there is one: a command first finds an answer and then prints it.
 static IDLE: Mutex<Option<Worker>> = Mutex::new(None);
 
 impl Worker {
@@ -230,13 +262,13 @@ impl Worker {
     }
 }
 
-/// How large the process is.
+/// Resident size of the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
-    /// It may still grow by this many bytes.
+    /// Bytes left below the limit.
     Within(u64),
     Over,
-    /// So far over the limit that there is no time to wait for the work to stop.
+    /// So far over the limit that the process ends at once.
     FarOver,
 }
 
@@ -251,7 +283,7 @@ impl Size {
         }
     }
 
-    /// How long it may be left alone: it does not grow over the limit in this time.
+    /// Time during which the process cannot exceed the limit.
     fn pause(self) -> Duration {
         match self {
             Size::Within(left) => {
@@ -264,7 +296,7 @@ impl Size {
     }
 }
 
-/// Stops the work where the process is over its limit; tells how large it is, where that matters.
+/// Stops the work if the process is over its limit; returns its size, if there is a limit.
 fn watch_memory(budget: &Budget) -> Option<Size> {
     let (limit, resident) = (budget.memory()?, memory::resident()?);
     if resident > limit {
@@ -273,18 +305,32 @@ fn watch_memory(budget: &Budget) -> Option<Size> {
     Some(Size::of(resident, limit))
 }
 
-/// Ends the process at once: no exit handler takes from work that was left behind what it is using, nothing half-written of it
-/// stays, and no memory is given back piece by piece.
+/// Stops the work where no limit was typed and others have meanwhile taken most of what was to be left to them.
+fn watch_others(budget: &Budget, size: Size) -> Size {
+    let spare = SPARE.load(Ordering::Relaxed);
+    let is_left = || memory::available().is_none_or(|free| free >= spare / 2);
+    match memory::resident() {
+        // A small process would give nothing back.
+        Some(resident) if spare > 0 && resident > spare && !is_left() => {
+            budget.exhaust(resident);
+            Size::FarOver
+        }
+        _ => size,
+    }
+}
+
+/// Ends the process at once, without exit handlers, which would free what abandoned work still uses; temporary files
+/// are removed, and memory is not freed piece by piece.
 pub fn end(status: u8) -> ! {
     if left_behind() || kingsnake_encodings::left_behind() {
         kingsnake_datasets::discard_pending();
     }
-    // Nobody can be told any more that it failed.
+    // An error here cannot be reported any more.
     let _ = std::io::stdout().flush();
     signal_hook::low_level::exit(status.into())
 }
 
-/// What a command says when its limits ended it, if they did.
+/// The message of a command that reached its limits, if it did.
 pub fn stopped(error: &anyhow::Error) -> Option<&StopReason> {
     error
         .downcast_ref::<Stopped>()

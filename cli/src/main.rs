@@ -1,8 +1,7 @@
-//! The binary `kingsnake`: reads what was typed, runs it, and says how it went.
+//! The binary `kingsnake`: parses the command line, runs the command, and reports how it ended.
 //!
 //! Exit status: 0 satisfied (or done), 1 violated (or a certificate that does not hold), 2 error, 3 unknown.
 
-mod anomalies;
 mod answer;
 mod args;
 mod assumptions;
@@ -21,21 +20,17 @@ mod hunt;
 mod input;
 mod interrupt;
 mod isolation;
-mod json;
 mod limits;
 mod many;
-mod meaning;
 mod memory;
 mod output;
-mod page;
-mod picture;
 mod plan;
+mod plot;
 mod processor;
 mod profile;
 mod progress;
 mod question;
 mod refused;
-mod remarks;
 mod study_bar;
 mod study_rules;
 mod switches;
@@ -45,17 +40,17 @@ mod watch;
 use std::time::Instant;
 
 use clap::ArgMatches;
+use kingsnake_report::{anomalies, json, lint, page, picture};
 
-use answer::{Answer, words};
-use args::{BenchCommand, CheckArgs, Command, LevelArg, Typed};
+use args::{BenchCommand, Command, Typed};
 use voice::Voice;
 
-/// Reading and indexing a history is mostly allocation; this allocator asks the system less often.
+/// Reading and indexing a history is mostly allocation; this allocator calls the system less often.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Mesa's Vulkan drivers ask a display which GPU it prefers, and complain on stderr where there is none.
-#[allow(unsafe_code)] // The drivers are C libraries and read the environment; there is no other way to tell them.
+#[allow(unsafe_code)] // The drivers are C libraries and read the environment; there is no other way to configure them.
 fn hush_drivers() {
     let is_set = |name| std::env::var_os(name).is_some();
     if !is_set("XDG_RUNTIME_DIR") && !is_set("NODEVICE_SELECT") {
@@ -87,10 +82,12 @@ fn main() {
 
 fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8> {
     let voice = Voice::new(&typed.general.voice);
-    if typed.general.leash {
+    let serves = matches!(&typed.command, Command::Check(args) if args.many.serve);
+    if typed.general.leash && !serves {
         kingsnake_studies::stay_on_leash();
     }
     match typed.command {
+        Command::Check(args) if serves => many::serve(&args.check, voice),
         Command::Check(args) if args.help_techniques => {
             voice::say(&args::techniques().to_string())?;
             Ok(0)
@@ -100,12 +97,14 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
                 return many::run(&args, found, matches, voice);
             }
             args.check.history = args.histories.remove(0);
-            check(&args.check, voice, start, words::brief)
+            args.check.is_verbose = voice.verbose;
+            commands::check::run(&args.check, voice, start)
         }
         Command::Explain(mut args) => {
             args.check.history = args.history;
             args.check.explains = true;
-            check(&args.check, voice, start, words::long)
+            args.check.is_verbose = voice.verbose;
+            commands::check::run(&args.check, voice, start)
         }
         Command::Verify(args) => limits::command(&args.bounds.clone(), start, move |budget| {
             commands::verify::run(&args, voice, budget)
@@ -152,19 +151,5 @@ fn run(typed: Typed, matches: &ArgMatches, start: Instant) -> anyhow::Result<u8>
         Command::Devices(args) => commands::devices::run(&args),
         Command::Man(args) => commands::man::run(&args),
         Command::Completions { shell } => commands::completions::run(shell),
-    }
-}
-
-/// Checks one history in the way that its level asks for.
-fn check(
-    args: &CheckArgs,
-    voice: Voice,
-    start: Instant,
-    words: fn(&Answer, Voice) -> String,
-) -> anyhow::Result<u8> {
-    assumptions::expect_usable(args)?;
-    match args.level.level {
-        Some(LevelArg::Auto) => commands::auto::run(args, voice, start),
-        _ => commands::check::run(args, voice, start, words),
     }
 }

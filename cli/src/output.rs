@@ -1,4 +1,4 @@
-//! Where results are written: whole files that replace nothing that is being read, and no other result.
+//! Where results are written: complete files that overwrite neither an input nor another output.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -10,10 +10,10 @@ use kingsnake_datasets::write_whole;
 use crate::limits::is_stdio;
 use crate::voice::say;
 
-/// Directories of logs are entered no deeper than this.
+/// Directories of logs are searched at most this deep.
 const MAX_DEPTH: usize = 4;
 
-/// A directory for what only this process reads and writes; its name is new, and other users cannot enter it.
+/// A temporary directory for this process only; other users cannot enter it.
 pub fn scratch() -> Result<tempfile::TempDir> {
     let made = tempfile::Builder::new().prefix("kingsnake-").tempdir();
     made.context("cannot make a temporary directory")
@@ -56,7 +56,7 @@ pub struct Output<'a> {
     pub path: &'a Path,
 }
 
-/// Complains, before anything is written, about outputs that cannot be written, that are an input, or that are each other.
+/// Refuses, before anything is written, outputs that cannot be written, that are an input, or that are the same file.
 pub fn expect_apart(inputs: &[&Path], outputs: &[Output<'_>]) -> Result<()> {
     let read: Vec<(PathBuf, Identity)> = inputs.iter().flat_map(|path| files_of(path)).collect();
     let mut written: Vec<(&Output<'_>, Identity)> = Vec::new();
@@ -86,7 +86,7 @@ pub fn expect_apart(inputs: &[&Path], outputs: &[Output<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Complains now about a place where nothing can be written later, so that no long check is lost.
+/// Refuses now a path that cannot be written later, so that no long check is lost.
 fn expect_writable(path: &Path) -> Result<()> {
     if is_stdio(path) {
         return Ok(());
@@ -97,7 +97,7 @@ fn expect_writable(path: &Path) -> Result<()> {
     expect_parent(path)
 }
 
-/// Complains about a file in a directory that is not there.
+/// Refuses a file in a directory that does not exist.
 pub fn expect_parent(path: &Path) -> Result<()> {
     match path.parent() {
         Some(parent) if parent != Path::new("") && !parent.is_dir() => {
@@ -111,14 +111,14 @@ pub fn expect_parent(path: &Path) -> Result<()> {
     }
 }
 
-/// Which file a path is, however it is spelt and whatever links lead to it.
+/// Identifies the file of a path, however it is written and whatever links lead to it.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
     Stdout,
-    /// A file that is there.
+    /// An existing file.
     #[cfg(unix)]
     Inode(u64, u64),
-    /// A file that is not there yet, or a system without inodes: the directory's true path and the name.
+    /// A file that does not exist yet, or a system without inodes: the canonical directory and the name.
     Name(PathBuf),
 }
 
@@ -138,7 +138,7 @@ fn identity(path: &Path) -> Option<Identity> {
     if let Ok(there) = fs::canonicalize(path) {
         return Some(Identity::Name(there));
     }
-    // A link that leads nowhere yet is where the file will be.
+    // A dangling link: the file will be at its target.
     let target = match fs::read_link(path) {
         Ok(next) => path.parent().unwrap_or(Path::new("")).join(next),
         Err(_) => path.to_owned(),
@@ -167,7 +167,7 @@ fn collect(path: &Path, depth: usize, all: &mut Vec<(PathBuf, Identity)>) {
     if depth == 0 || !path.is_dir() {
         return;
     }
-    // What cannot be listed is an error of reading, which comes later and says more.
+    // A directory that cannot be listed is an error of reading, reported later in more detail.
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         collect(&entry.path(), depth - 1, all);
     }

@@ -1,17 +1,20 @@
-//! What will run: every option settled, checked, and spelt out so that the run can be repeated.
+//! What will run: every option resolved, checked, and written out so that the run can be reproduced.
 
 mod level;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Parser as _;
 use kingsnake_datasets::Format;
-use kingsnake_encodings::{CoolerSource, PropagatorOptions};
-use kingsnake_gpu::{DeviceChoice, GpuCooler};
+use kingsnake_encodings::{BackendOptions, CoolerSource, PropagatorOptions};
+use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::adya::PlLevel;
+use kingsnake_report::Run;
 use kingsnake_solver::check::Techniques;
+use kingsnake_solver::decide::Backend;
 use kingsnake_solver::heuristic::Heuristic;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::promise::Promise;
@@ -31,31 +34,31 @@ use crate::switches::{Kept, SWITCHES};
 pub struct Plan {
     /// The history.
     pub history: PathBuf,
-    /// Its format, if it was given; else it is recognised.
+    /// Its format, if given; otherwise it is recognised.
     pub format: Option<Format>,
-    /// The workload of Jepsen that it is read as.
+    /// The Jepsen workload that it is read as.
     pub workload: Option<JepsenWorkload>,
     /// A file with version orders.
     pub version_order: Option<PathBuf>,
-    /// Whether the order of versions that the history gives is ignored.
+    /// Whether to ignore the version order in the history.
     pub no_version_order: bool,
     /// Which share of the given versions counts, if not all.
     pub version_order_share: Option<f64>,
-    /// What is assumed beyond the history.
+    /// Assumptions beyond the history.
     pub assume: AssumeArgs,
     /// The level by name.
     pub level: Level,
-    /// The level's ingredients.
+    /// The level's components.
     pub spec: Spec,
-    /// What is promised.
+    /// The promise.
     pub promise: Promise,
     /// The expected order, as typed.
     pub along: Option<String>,
     /// Whether the version order and the snapshots of the history are the certificate.
     pub is_certified: bool,
-    /// What recorded isolation levels stand for, where they count.
+    /// The meaning of recorded isolation levels, if they count.
     pub isolation_map: Option<IsolationMap>,
-    /// Where the techniques come from that were not typed.
+    /// The profile: techniques that were not typed.
     pub profile: Profile,
     /// Which techniques run.
     pub techniques: Techniques,
@@ -63,7 +66,7 @@ pub struct Plan {
     pub search: PropagatorOptions,
     /// Where reachability is computed.
     pub device: DeviceChoice,
-    /// Who decides what is left open.
+    /// The back end that decides open constraints.
     pub backend: String,
     /// The seed of the solver and of `--version-order-share`.
     pub seed: u32,
@@ -71,17 +74,34 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// The memory limit.
     pub memory_limit: Option<u64>,
-    /// The number of threads, if it was given.
+    /// The number of threads, if given.
     pub threads: Option<u16>,
 }
 
 impl Plan {
-    /// Makes the device that cools, as `--device` says.
+    /// Creates the annealing device, by `--device`.
     pub fn cooler(&self) -> CoolerSource {
         GpuCooler::source(self.device.clone())
     }
 
-    /// Settles what was typed.
+    /// Makes the back end.
+    pub fn backend(&self) -> Result<Box<dyn Backend>> {
+        let options = BackendOptions {
+            seed: self.seed,
+            propagator: self.search,
+            cooler: Some(self.cooler()),
+        };
+        Ok(kingsnake_encodings::backend(&self.backend, &options)?)
+    }
+
+    /// Makes the device; an error where the one that was asked for is not there.
+    pub fn device(&self) -> Result<Gpu> {
+        kingsnake_gpu::expect(&self.device)
+            .map_err(|why| anyhow!("--device {}: {why}", self.device))?;
+        Ok(Gpu::new(self.device.clone()))
+    }
+
+    /// Resolves the options.
     pub fn new(args: &CheckArgs) -> Result<Self> {
         let level = match (args.level.level, args.read.workload) {
             (
@@ -100,7 +120,7 @@ impl Plan {
         Plan::at(level, args)
     }
 
-    /// Settles what was typed, at this level.
+    /// Resolves the options, at this level.
     pub fn at(level: Level, args: &CheckArgs) -> Result<Self> {
         let spec = checked_spec(level, args)?;
         Ok(Plan {
@@ -129,7 +149,7 @@ impl Plan {
         })
     }
 
-    /// The plan with another level in place of one of Adya's whose version order is not complete: what is left open is searched.
+    /// The plan for a search, in place of a level of Adya's whose version order is incomplete.
     pub fn searching(mut self) -> Plan {
         self.level = match self.level {
             Level::Pl(PlLevel::PlSi) => Level::Si,
@@ -139,7 +159,17 @@ impl Plan {
         self
     }
 
-    /// The plan as names and values, in a fixed order: for `-v`, the JSON document and the page.
+    /// How to repeat it.
+    pub fn run(&self) -> Run {
+        Run {
+            rows: self.rows(),
+            command: self.command(),
+            short_command: self.short_command(),
+            history: quoted_path(&self.history),
+        }
+    }
+
+    /// The plan as names and values, in a fixed order: for `-v`, JSON and the page.
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
         let techniques = &self.techniques;
@@ -252,7 +282,7 @@ impl Plan {
         })
     }
 
-    /// A command line that repeats the run, with everything that was left open now said.
+    /// A command line that reproduces the run, with every option spelled out.
     pub fn command(&self) -> String {
         let history = quoted_path(&self.history);
         let mut words = vec![format!("kingsnake check {history}")];
@@ -262,7 +292,7 @@ impl Plan {
         words.join(" ")
     }
 
-    /// The shortest command line that repeats the run: only what differs from the defaults.
+    /// The shortest command line that reproduces the run: only options that differ from their defaults.
     pub fn short_command(&self) -> String {
         let history = quoted_path(&self.history);
         let mut words = vec![format!("kingsnake check {history}")];
@@ -299,7 +329,7 @@ impl Plan {
             .join(" ")
     }
 
-    /// The options that are about the level.
+    /// The level options.
     fn switches(&self) -> Vec<String> {
         let switch = |on: bool| if on { "on" } else { "off" };
         let mut words = vec![
@@ -325,7 +355,7 @@ impl Plan {
         words
     }
 
-    /// The options that do not depend on the level, each with a space before it.
+    /// The other options, each preceded by a space.
     pub fn options(&self) -> String {
         format!(" {}", self.settings().join(" "))
     }
@@ -369,7 +399,7 @@ impl Plan {
         if techniques.heuristic != Heuristic::Off {
             words.push(format!("--heuristic {}", techniques.heuristic.name()));
         }
-        // The number of rounds says whether there is pruning.
+        // The number of rounds tells whether to prune.
         for (name, on) in self.techniques_on().filter(|it| it.0 != "prune") {
             words.push(format!("--{}{name}", if on { "" } else { "no-" }));
         }
@@ -386,23 +416,27 @@ impl Plan {
     }
 }
 
-/// Starts as many threads as were asked for.
+/// Starts as many threads as were asked for; a process that checks several histories does so once.
 pub fn start_threads(limits: &LimitArgs) -> Result<()> {
+    static STARTED: AtomicU16 = AtomicU16::new(0);
     let Some(threads) = limits.threads else {
         return Ok(());
     };
+    if STARTED.swap(threads, Ordering::Relaxed) == threads {
+        return Ok(());
+    }
     rayon::ThreadPoolBuilder::new()
         .num_threads(usize::from(threads))
         .build_global()
         .context("cannot start the threads")
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell.
 pub fn quoted_path(path: &Path) -> String {
     quoted(&path.display().to_string())
 }
 
-/// A word as a shell takes it. No argument holds the byte 0, the only one that cannot be quoted.
+/// A word, quoted for a shell. No argument contains a zero byte, the only one that cannot be quoted.
 fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), Into::into)
 }

@@ -1,4 +1,4 @@
-//! What each profile switches on: techniques, and how the default back end searches. What was typed overrides it.
+//! The settings of each profile: techniques, and how the default back end searches. Options override it.
 
 use clap::ValueEnum;
 use kingsnake_encodings::{Decide, FirstPhase, PropagatorOptions};
@@ -23,12 +23,12 @@ impl Profile {
     }
 }
 
-/// What was typed, or else the value that the profile has in the table.
+/// The typed value, or the profile's value in the table.
 fn setting_of<T: ValueEnum>(typed: Option<T>, name: &str, profile: Profile) -> Option<T> {
     typed.or_else(|| T::from_str(setting(name, profile), false).ok())
 }
 
-/// The techniques that were asked for.
+/// The requested techniques.
 pub fn techniques(args: &TechniqueArgs) -> Techniques {
     let profile = args.profile;
     let rounds_of = || rounds(setting("prune-rounds", profile)).ok();
@@ -69,7 +69,7 @@ pub fn techniques(args: &TechniqueArgs) -> Techniques {
     techniques
 }
 
-/// How the default back end is to search.
+/// The settings of the default back end.
 pub fn search(args: &TechniqueArgs) -> PropagatorOptions {
     let profile = args.profile;
     let usual = PropagatorOptions::default();

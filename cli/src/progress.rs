@@ -1,8 +1,8 @@
 //! Draws a check's progress on a terminal: phase, round, open constraints, percentage, elapsed time.
 //!
-//! A thread of its own draws, so that the clock runs on while the check is busy. It draws nothing in the first moments: most checks
-//! are over before anybody could read it. Where several levels are asked, each answer of a long run is printed when it is known, also
-//! where stderr is no terminal.
+//! A separate thread draws, so that the clock moves while the check is busy. It draws nothing in the first moments:
+//! most checks end before anyone could read it. If several levels are checked, each answer of a long run is printed as
+//! where stderr is no terminal; there a long run says now and then how far it is.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -16,15 +16,17 @@ use crate::voice::{count, grouped};
 
 const FIRST: Duration = Duration::from_millis(250);
 const EVERY: Duration = Duration::from_millis(100);
-/// Answers of single levels are printed once a run has taken this long.
+/// Answers of single levels are printed after this time.
 const LONG: Duration = Duration::from_secs(2);
+/// Where stderr is no terminal, the first line about a long run; each further one comes after twice the time.
+const SELDOM: Duration = Duration::from_secs(10);
 
-/// Draws where stderr is a terminal, until it is dropped.
+/// Draws until dropped, if stderr is a terminal.
 pub struct Drawing {
     thread: Option<(Sender<Told>, JoinHandle<()>)>,
 }
 
-/// Listens to a check for a [`Drawing`], which may be over before the check is.
+/// Listens to a check for a [`Drawing`], which may end before the check.
 #[derive(Clone)]
 pub struct CheckListener(Option<Sender<Told>>);
 
@@ -35,7 +37,7 @@ enum Told {
 }
 
 impl Drawing {
-    /// Draws on stderr unless quiet is asked for: all of it on a terminal, else only the answers of single levels.
+    /// Draws on stderr unless quiet is asked for: all of it on a terminal, else single lines of long runs.
     pub fn new(start: Instant, quiet: bool) -> Self {
         if quiet {
             return Drawing { thread: None };
@@ -52,14 +54,14 @@ impl Drawing {
         }
     }
 
-    /// Somebody to tell.
+    /// The listener.
     pub fn listener(&self) -> CheckListener {
         CheckListener(self.thread.as_ref().map(|(sender, _)| sender.clone()))
     }
 }
 
 impl CheckListener {
-    /// Tells how far a shrinking is.
+    /// Reports the progress of shrinking.
     pub fn shrinking(&self, n_txns: usize, n_checks: usize) {
         if let Some(sender) = &self.0 {
             let _ = sender.send(Told::Shrinking { n_txns, n_checks });
@@ -70,7 +72,7 @@ impl CheckListener {
 impl Progress for CheckListener {
     fn event(&mut self, event: ProgressEvent) {
         if let Some(sender) = &self.0 {
-            // Where nothing is drawn any more, the message is not needed.
+            // If nothing is drawn any more, the message is dropped.
             let _ = sender.send(Told::Event(event));
         }
     }
@@ -89,17 +91,23 @@ fn draw(start: Instant, events: &Receiver<Told>, target: ProgressDrawTarget) {
     let mut state = State::default();
     let mut target = Some(target);
     let mut bar: Option<ProgressBar> = None;
+    let (is_terminal, mut next) = (io::stderr().is_terminal(), SELDOM);
+    // What was answered while the run was short.
+    let mut answered: Vec<String> = Vec::new();
     loop {
         match events.recv_timeout(EVERY) {
             Ok(Told::Event(event)) => {
                 state.take(&event);
-                if let ProgressEvent::Answered { level, verdict } = event
-                    && start.elapsed() >= LONG
-                {
-                    let line = format!("{level}: {verdict}");
+                if let ProgressEvent::Answered { level, verdict } = event {
+                    answered.push(format!("{level}: {verdict}"));
+                }
+                if start.elapsed() < LONG {
+                    continue;
+                }
+                for line in answered.drain(..) {
                     match &bar {
                         Some(bar) if !bar.is_hidden() => bar.println(line),
-                        // A closed stderr ends no check.
+                        // A closed stderr does not end a check.
                         _ => drop(writeln!(io::stderr(), "{line}")),
                     }
                 }
@@ -111,6 +119,11 @@ fn draw(start: Instant, events: &Receiver<Told>, target: ProgressDrawTarget) {
             }
             Err(RecvTimeoutError::Timeout) => {}
             Ok(Told::End) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+        if !is_terminal && start.elapsed() >= next {
+            next *= 2;
+            let seconds = start.elapsed().as_secs();
+            let _ = writeln!(io::stderr(), "{} · {seconds} s", state.words());
         }
         if start.elapsed() >= FIRST {
             let bar = bar.get_or_insert_with(|| {
@@ -135,13 +148,13 @@ fn style() -> ProgressStyle {
 
 #[derive(Default)]
 struct State {
-    /// The level, where several are asked.
+    /// The level, if several are checked.
     level: Option<&'static str>,
-    /// Transactions left and checks so far, where a history is shrunk.
+    /// Transactions left and checks so far, for shrinking.
     shrunk: Option<(usize, usize)>,
     phase: Option<Phase>,
     round: usize,
-    /// The open constraints after the first round, against which the percentage counts.
+    /// The open constraints after the first round, the base of the percentage.
     first_open: usize,
     open: usize,
     conflicts: u64,
@@ -158,7 +171,6 @@ impl State {
                     ..State::default()
                 };
             }
-            ProgressEvent::Answered { .. } => {}
             ProgressEvent::Phase(phase) => self.phase = Some(phase),
             ProgressEvent::Round { round, open, .. } => {
                 if self.round == 0 {
@@ -173,6 +185,7 @@ impl State {
             } => {
                 (self.conflicts, self.settled, self.variables) = (conflicts, settled, variables);
             }
+            _ => {}
         }
     }
 

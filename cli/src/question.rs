@@ -1,4 +1,4 @@
-//! The problem that a back end would be given for a history, for commands that export it.
+//! The question that a back end would get for a history, for commands that export it.
 
 use anyhow::{Result, bail};
 use kingsnake_solver::Context;
@@ -12,7 +12,7 @@ use kingsnake_solver::prune::Outcome;
 
 use crate::limits::Stopped;
 
-/// The question that is left after pruning, or the contradiction that pruning found.
+/// The question after pruning, or the contradiction that pruning found.
 pub fn question(
     history: &History,
     spec: Spec,
@@ -42,7 +42,7 @@ pub fn question(
     }
 }
 
-/// Why a phase gave no answer, as this program reports it.
+/// Why a phase gave no answer, as an error of this program.
 pub fn stopped(stop: Stop) -> anyhow::Error {
     match stop {
         Stop::Budget(reason) => Stopped(reason).into(),

@@ -1,11 +1,11 @@
-//! Which outputs make no sense for what is asked, and why: one table, which docs/levels.md shows.
+//! Which outputs do not apply to a check, and why: one table, shown in docs/levels.md.
 
 use anyhow::{Result, bail};
 use kingsnake_solver::level::Level;
 
-use crate::args::{CheckArgs, LevelArg};
+use crate::args::CheckArgs;
 
-/// What is asked of a history.
+/// The kind of check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// One level.
@@ -14,7 +14,7 @@ pub enum Subject {
     Along,
     /// `--level auto`.
     Auto,
-    /// `--workload`, where it has a rule.
+    /// `--workload`, if it has a rule.
     Workload,
 }
 
@@ -22,14 +22,14 @@ pub enum Subject {
 pub const PROOF: &str = "--proof";
 
 const SORTED: &str = "is decided by a sort, so there is no question to write or to prove; `check --certificate` and `--json` write what shows the answer";
-const SEVERAL: &str = "asks several questions, each with what the last one taught, so there is no one question to write or to prove";
+const SEVERAL: &str = "asks several questions that depend on earlier answers, so there is no single question to write or to prove";
 const REGISTERS: &str = "is decided without a back end, so there is nothing to prove";
 const RECORDED: &str =
     "is judged by what the database recorded; nothing is searched, so there is nothing to prove";
 const ONE_LEVEL: &str = "is about many levels, and this output is about one level; name it";
 const RULE: &str = "is checked by its rule, which has no such output";
 
-/// Why an output makes no sense for what is asked; `None` where it does. Outputs are options of `check`, or `explain`.
+/// Why an output does not apply to a check; `None` if it does. Outputs are options of `check`, or `explain`.
 pub fn refusal(subject: Subject, output: &str) -> Option<&'static str> {
     match (subject, output) {
         (Subject::Level(Level::Psi), PROOF) => Some(SEVERAL),
@@ -45,13 +45,13 @@ pub fn refusal(subject: Subject, output: &str) -> Option<&'static str> {
     }
 }
 
-/// Refuses outputs that make no sense, by the table; `level` is the one that is checked, where it is one.
+/// Refuses outputs that do not apply, by the table; `level` is the checked level, if it is a single one.
 pub fn expect_sensible(args: &CheckArgs, level: Option<Level>) -> Result<()> {
     let (subject, name) = match (args.read.workload, level) {
         (Some(workload), _) if workload.has_rule() => {
             (Subject::Workload, format!("--workload {workload}"))
         }
-        _ if args.level.level == Some(LevelArg::Auto) => (Subject::Auto, "--level auto".to_owned()),
+        _ if args.asks_auto() => (Subject::Auto, "--level auto".to_owned()),
         _ if args.along.is_some() => (Subject::Along, "--along".to_owned()),
         (_, Some(level)) => (Subject::Level(level), format!("--level {level}")),
         (_, None) => return Ok(()),
@@ -68,7 +68,7 @@ pub fn expect_sensible(args: &CheckArgs, level: Option<Level>) -> Result<()> {
 mod tests {
     use super::*;
 
-    const OUTPUTS: [&str; 10] = [
+    const OUTPUTS: [&str; 14] = [
         "--certificate",
         PROOF,
         "--json",
@@ -77,11 +77,15 @@ mod tests {
         "--dot",
         "--svg",
         "--report",
+        "--junit",
+        "--code-quality",
+        "--sarif",
+        "--annotations",
         "--all",
         "explain",
     ];
 
-    /// The rows of docs/levels.md: an output, what is asked, and why it is refused.
+    /// The rows of docs/levels.md: an output, a kind of check, and the reason.
     fn rows() -> Vec<String> {
         let levels = Level::ALL.map(|level| (Subject::Level(level), format!("`{level}`")));
         let others = [

@@ -1,4 +1,4 @@
-//! Prints what a study reports: a bar over its cells with an estimate of what is left, warnings, the answer.
+//! Prints the progress of a study: a bar over its cells with an estimate of the remaining time, warnings, the result.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub struct StudyBar {
 }
 
 impl StudyBar {
-    /// Hears a study from its beginning.
+    /// Listens to a study from its start.
     pub fn new(voice: Voice) -> Self {
         StudyBar {
             voice,

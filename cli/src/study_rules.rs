@@ -1,4 +1,4 @@
-//! What the command line takes, for the words of a study file.
+//! Checks the commands in a study file against the command line.
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
@@ -6,7 +6,7 @@ use kingsnake_encodings::BackendOptions;
 use kingsnake_solver::level::Level;
 use kingsnake_studies::{RuleRefusal, Rules};
 
-use crate::args::{Command, LevelArg, Typed};
+use crate::args::{Command, LevelArg, Typed, project};
 use crate::plan::Plan;
 
 /// The rules of this program.
@@ -17,8 +17,16 @@ impl Rules for CommandLine {
         let Command::Check(mut args) = parse(line)?.command else {
             return Ok(None);
         };
+        // Each check prints its document, which the study reads.
+        let mut words = line.iter().filter(|it| *it != "--json");
+        if let Some(word) = words.find(|it| project::is_written(it)) {
+            return Err(RuleRefusal {
+                words: "the checks of a study write no files of their own".to_owned(),
+                arguments: vec![word.clone()],
+            });
+        }
         args.check.history = args.histories.remove(0);
-        // These are not searched, so there is no plan and no back end that could refuse.
+        // These are not searched, so no plan and no back end applies.
         if matches!(
             args.check.level.level,
             Some(LevelArg::One(Level::Pl(_)) | LevelArg::Auto)
@@ -89,17 +97,17 @@ mod tests {
             let text = std::fs::read_to_string(&page).unwrap();
             let quoted = text.split('`').filter(|part| !part.contains('\n'));
             for command in quoted.filter(|part| part.starts_with("kingsnake ")) {
-                // `[…]` and `A|B` describe a form, not a command.
+                // `[…]` and `A|B` describe a syntax, not a command.
                 if command.contains(['[', '|', '…']) {
                     continue;
                 }
                 let mut line = shlex::split(command).expect("its quotes are closed");
                 line.remove(0);
-                // A bare name, such as `kingsnake check`, is no command to type.
+                // A bare name, such as `kingsnake check`, is not a command to type.
                 if line.len() < 3 {
                     continue;
                 }
-                // What a document says of several commands at once has no --out.
+                // Text about several commands at once has no --out.
                 let asks = ["ablate", "bench"].contains(&line[0].as_str());
                 if asks && !line.iter().any(|word| word == "--out") {
                     line.extend(["--out", "DIR"].map(str::to_owned));

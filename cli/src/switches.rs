@@ -7,14 +7,14 @@ use kingsnake_solver::check::Techniques;
 
 use crate::args::Profile;
 
-/// Where a switch is kept.
+/// Where a switch is stored.
 #[derive(Clone, Copy)]
 pub enum Kept {
     /// Among the solver's techniques.
     Techniques(fn(&mut Techniques) -> &mut bool),
     /// Among the options of the default back end.
     Search(fn(&mut PropagatorOptions) -> &mut bool),
-    /// As the number of pruning rounds: off is none.
+    /// As the number of pruning rounds: off is zero.
     Rounds,
 }
 
@@ -26,13 +26,13 @@ pub struct Switch {
     pub no: &'static str,
     /// What `--no-name` does, as help.
     pub help: &'static str,
-    /// What is done where it is on, as help and documentation.
+    /// What happens with it on, as help and documentation.
     pub on: &'static str,
-    /// What is done where it is off.
+    /// What happens with it off.
     pub off: &'static str,
-    /// Whether each profile has it, in the order of [`PROFILES`].
+    /// Whether each profile has it on, in the order of [`PROFILES`].
     pub profiles: [bool; 4],
-    /// Where it is kept.
+    /// Where it is stored.
     pub kept: Kept,
 }
 
@@ -40,9 +40,9 @@ pub struct Switch {
 pub struct Setting {
     /// `--name`.
     pub name: &'static str,
-    /// What it means, as help and documentation.
+    /// Its meaning, as help and documentation.
     pub meaning: &'static str,
-    /// The value of each profile as it would be typed, in the order of [`PROFILES`].
+    /// The value of each profile as typed, in the order of [`PROFILES`].
     pub profiles: [&'static str; 4],
 }
 
@@ -54,9 +54,9 @@ pub const PROFILES: [Profile; 4] = [
     Profile::Kingsnake,
 ];
 
-/// Everything on, whatever the profile.
+/// On by default in every profile.
 const ALWAYS: [bool; 4] = [true; 4];
-/// In none of the papers.
+/// In none of the papers' profiles.
 const OURS: [bool; 4] = [false, false, false, true];
 
 /// The switches.
@@ -188,7 +188,7 @@ pub static SETTINGS: [Setting; 6] = [
 ];
 
 impl Switch {
-    /// Whether a profile has it.
+    /// Whether a profile has it on.
     pub fn of(&self, profile: Profile) -> bool {
         self.profiles[column(profile)]
     }

@@ -1,14 +1,14 @@
-//! Says things: the verdict on stdout, warnings on stderr. The only code that prints words.
+//! Prints: the verdict on stdout, warnings on stderr. The only code that prints text.
 //!
-//! Invariant: a reader that goes away (a closed pipe) is no error, and characters of a history's names that steer a terminal or
-//! reorder a line never reach one.
+//! Invariant: a closed pipe is no error, and no control character or bidirectional mark in a history's names reaches a terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use kingsnake_text::without_commands;
 pub use kingsnake_text::{
-    Paint, count, grouped, lasting, percent, printable, printable_lines, short, sized,
+    LONGEST_MESSAGE, Paint, count, first_of, grouped, lasting, printable, printable_lines, short,
+    sized,
 };
 
 use crate::args::{Color, VoiceArgs};
@@ -25,7 +25,7 @@ pub struct Voice {
 }
 
 impl Voice {
-    /// Settles what was typed.
+    /// Resolves the options.
     pub fn new(args: &VoiceArgs) -> Self {
         let color = match args.color {
             Color::Always => true,
@@ -46,14 +46,14 @@ impl Voice {
         }
     }
 
-    /// Warns of each; of very many, of the first ones.
+    /// Prints each warning; if there are very many, the first ones.
     pub fn warn_each(self, warnings: &[String]) {
         for words in first_of(warnings) {
             self.warn(&words);
         }
     }
 
-    /// Says what in the log may have been taken for the answer by mistake, on stderr.
+    /// Prints the logging mistakes that could have caused the answer, on stderr.
     pub fn hint(self, words: &str) {
         if !self.quiet {
             complain(&format!(
@@ -63,31 +63,13 @@ impl Voice {
     }
 }
 
-/// More warnings are only counted.
-const MOST_WARNINGS: usize = 20;
-/// A longer message is shown by its two ends.
-const LONGEST_MESSAGE: usize = 4_000;
-
-/// The first of the warnings, and how many more there are.
-pub fn first_of(warnings: &[String]) -> impl Iterator<Item = String> {
-    let n_more = warnings.len().saturating_sub(MOST_WARNINGS);
-    let more = (n_more > 0).then(|| {
-        format!(
-            "and {} (--json lists them all)",
-            count(n_more, "more warning")
-        )
-    });
-    let told = warnings.iter().take(MOST_WARNINGS);
-    told.map(|words| short(words, LONGEST_MESSAGE)).chain(more)
-}
-
-/// Whether a service reads the output and takes some lines for commands.
+/// Whether a service reads the output and takes some lines as commands.
 fn in_workflow() -> bool {
     let names = ["GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"];
     names.iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// Words or JSON in which such a service sees no command.
+/// Text or JSON in which such a service finds no command.
 fn harmless(words: &str) -> Cow<'_, str> {
     if in_workflow() {
         without_commands(words).into()
@@ -96,12 +78,12 @@ fn harmless(words: &str) -> Cow<'_, str> {
     }
 }
 
-/// Says it on stdout. A closed pipe is no error; a full disk is.
+/// Prints to stdout. A closed pipe is no error; a full disk is.
 pub fn say(words: &str) -> io::Result<()> {
     say_as_it_is(&harmless(words))
 }
 
-/// The same for what holds commands of ours.
+/// The same for text with commands of ours.
 pub fn say_as_it_is(words: &str) -> io::Result<()> {
     match write_stdout(words) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -109,7 +91,7 @@ pub fn say_as_it_is(words: &str) -> io::Result<()> {
     }
 }
 
-/// Lines of a list, of which a reader who has gone is the end.
+/// Prints lines of a list until the reader closes the pipe.
 pub fn list(words: &str) -> io::Result<()> {
     write_stdout(&harmless(words))
 }
@@ -119,8 +101,8 @@ fn write_stdout(words: &str) -> io::Result<()> {
     out.write_all(words.as_bytes()).and_then(|()| out.flush())
 }
 
-/// Says it on stderr. A failure of that cannot be reported. Further lines are indented, so that a name with a line end in
-/// it cannot pass for a message of its own.
+/// Prints to stderr; failures cannot be reported. Further lines are indented, so that a name with a line break cannot
+/// look like a message of its own.
 pub fn complain(words: &str) {
     let words = printable_lines(&short(words, LONGEST_MESSAGE)).replace('\n', "\n    ");
     let _ = writeln!(io::stderr().lock(), "kingsnake: {}", harmless(&words));

@@ -128,6 +128,50 @@ fn a_password_is_in_no_row_page_list_or_command_line_of_a_hunt() {
 }
 
 #[test]
+fn the_settings_of_a_project_start_no_program_and_write_nothing_elsewhere() {
+    let scratch = Scratch::new();
+    let history = corpus("strong-session-si/write-skew.jsonl");
+    fs::create_dir_all(scratch.path("here/out")).expect("a new directory");
+    scratch.put("victim", "kept");
+    std::os::unix::fs::symlink("../victim", scratch.path("here/link")).expect("a link");
+    let (victim, owned) = (scratch.path("victim"), scratch.path("owned"));
+    for (settings, status) in [
+        (
+            format!("backend = 'exec:touch {owned}'\nprofile = 'cobra'"),
+            2,
+        ),
+        (format!("report = '{victim}'"), 2),
+        ("report = '../victim'".to_owned(), 2),
+        ("report = 'link'".to_owned(), 2),
+        ("out = 'link'".to_owned(), 2),
+        ("report = 'out/page.html'".to_owned(), 1),
+    ] {
+        scratch.put("here/kingsnake.toml", format!("[check]\n{settings}\n"));
+        let ended = kingsnake(&["check", &history])
+            .current_dir(scratch.path("here"))
+            .output()
+            .expect("the binary runs");
+        assert_eq!(ended.status.code(), Some(status), "{settings}: {ended:?}");
+        assert_eq!(scratch.get("victim"), "kept", "{settings}");
+        assert!(!std::path::Path::new(&owned).exists(), "{settings}");
+    }
+    assert!(scratch.get("here/out/page.html").contains("</html>"));
+}
+
+#[test]
+fn the_checks_of_a_study_write_no_files_of_their_own() {
+    let scratch = Scratch::new();
+    let victim = scratch.put("victim", "kept");
+    let study = format!(
+        "name = 's'\ntitle = 's'\ntimeout = 5\ncheck = ['--report', '{victim}']\n[[workload]]\nname = 'w'\ngenerate = ['blindw-rw', '--txns', '9', '--keys', '9']\n[[experiment]]\nname = 'e'\ntitle = 'e'\n"
+    );
+    let study = scratch.put("s.toml", study);
+    let said = expect(2, &["ablate", &study, "--out", &scratch.path("out")]);
+    assert!(said.stderr.contains("--report"), "{}", said.stderr);
+    assert_eq!(scratch.get("victim"), "kept");
+}
+
+#[test]
 fn a_command_refuses_the_directory_of_another() {
     let scratch = Scratch::new();
     let history = corpus("none/lost-update.jsonl");

@@ -4,39 +4,13 @@ mod run;
 
 use std::fs;
 
-use run::{Scratch, expect};
+use run::{Scratch, expect, study};
 use serde_json::Value;
 
-const STUDY: &str = r#"
-name = "small"
-title = "A small study"
-timeout = 20
-seeds = 2
-check = ["--session-order", "{sessions}"]
-
-[parameters]
-sessions = "on"
-
-[[workload]]
-name = "RW"
-generate = ["blindw-rw", "--txns", "60", "--keys", "10"]
-expect = "satisfied"
-
-[[workload]]
-name = "broken"
-generate = ["blindw-rw", "--txns", "60", "--keys", "10", "--fault", "lost-update"]
-expect = "violated"
-
-[[experiment]]
-name = "switches"
-title = "Session order"
-tables = ["medians"]
-
-[[experiment.axis]]
-name = "session order"
-parameter = "sessions"
-values = ["on", "off"]
-"#;
+/// Eight cells.
+fn small() -> String {
+    study("small", (20, 2), ["60", "10"])
+}
 
 fn listed(study: &str, out: &str) -> Vec<Value> {
     let said = expect(0, &["ablate", study, "--out", out, "--list", "--json"]);
@@ -51,7 +25,7 @@ fn word(cell: &Value, name: &str) -> String {
 #[test]
 fn cells_run_one_by_one_and_the_ordinary_command_merges_their_rows() {
     let scratch = Scratch::new();
-    let study = scratch.put("small.toml", STUDY);
+    let study = scratch.put("small.toml", small());
     let out = scratch.path("out");
     let cells = listed(&study, &out);
     assert_eq!(cells.len(), 8);
@@ -119,7 +93,7 @@ fn cells_run_one_by_one_and_the_ordinary_command_merges_their_rows() {
 #[test]
 fn cells_of_another_study_are_refused() {
     let scratch = Scratch::new();
-    let study = scratch.put("small.toml", STUDY);
+    let study = scratch.put("small.toml", small());
     let out = scratch.path("out");
     expect(0, &["ablate", &study, "--out", &out, "--prepare"]);
     let id = word(&listed(&study, &out)[0], "id");
@@ -143,7 +117,7 @@ fn cells_of_another_study_are_refused() {
 #[test]
 fn a_cell_that_is_asked_to_stop_leaves_no_row() {
     let scratch = Scratch::new();
-    let large = STUDY.replace(
+    let large = small().replace(
         "\"60\", \"--keys\", \"10\"",
         "\"40000\", \"--keys\", \"400\"",
     );

@@ -365,3 +365,17 @@ fn a_directory_of_another_command_is_refused() {
         said.stderr
     );
 }
+
+#[cfg(not(feature = "surrealkv"))]
+#[test]
+fn what_was_not_compiled_in_says_how_to_build_it_and_is_listed() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let said = expect(2, &["collect", "surrealkv", "--out", &out]);
+    let command = "cargo build --release -p kingsnake-cli --features surrealkv";
+    assert!(said.stderr.contains(command), "{}", said.stderr);
+    let hunt = "name = 'x'\nseeds = 2\n[[database]]\nname = 'surrealkv'\nworkload = ['rmw']\n";
+    let hunt = scratch.put("hunt.toml", hunt);
+    let said = expect(0, &["hunt", &hunt, "--out", &out, "--list"]);
+    assert_eq!(said.stdout.lines().count(), 2, "{}", said.stdout);
+}

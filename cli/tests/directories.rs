@@ -98,6 +98,61 @@ fn other_files_are_counted_and_named_where_more_is_to_be_said() {
 }
 
 #[test]
+fn a_history_that_is_named_as_our_own_files_are_is_checked_where_they_are_not() {
+    let lost = fs::read_to_string(run::corpus("none/lost-update.jsonl")).unwrap();
+    for name in ["rows.jsonl", "summary.json", "events.jsonl"] {
+        let scratch = Scratch::new();
+        let directory = directory(&scratch);
+        scratch.put(&format!("d/{name}"), &lost);
+        expect(1, &["check", &directory]);
+        scratch.put("d/collection.json", "{}");
+        let said = expect(0, &["check", &directory]);
+        assert!(said.stdout.contains("2 other files"), "{}", said.stdout);
+    }
+}
+
+#[test]
+fn options_and_names_that_are_no_utf8_reach_the_process_of_each_history() {
+    let scratch = Scratch::new();
+    let directory = directory(&scratch);
+    let order = Path::new(&scratch.path("")).join(OsStr::from_bytes(b"order-\xff"));
+    fs::write(
+        &order,
+        "{\"version_order\":{\"key\":\"x\",\"values\":[1]}}\n",
+    )
+    .unwrap();
+    let ended = kingsnake(&["check", &directory, "--junit", &scratch.path("j.xml")])
+        .arg("--version-order")
+        .arg(&order)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn documents_of_many_histories_are_shortened_where_they_take_too_much_memory() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("d")).unwrap();
+    let key = "k".repeat(1 << 20);
+    for number in 0..6 {
+        let history = fs::read_to_string(run::corpus("none/lost-update.jsonl")).unwrap();
+        let history = history.replace("\"x\"", &format!("\"{key}\""));
+        scratch.put(&format!("d/{number}.jsonl"), history);
+    }
+    let json = format!("--json={}", scratch.path("all.json"));
+    let directory = scratch.path("d");
+    for (limit, n_short) in [("100M", 4..=6), ("8G", 0..=0)] {
+        expect(1, &["check", &directory, "--memory-limit", limit, &json]);
+        let all: serde_json::Value = serde_json::from_str(&scratch.get("all.json")).unwrap();
+        let all = all.as_array().unwrap();
+        let short = all.iter().filter(|it| it["shortened"] == true);
+        assert!(n_short.contains(&short.count()), "{limit}");
+        assert!(all.iter().all(|it| it["verdict"] == "violated"));
+    }
+}
+
+#[test]
 fn logs_do_not_hide_the_histories_beside_them() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path("d")).unwrap();

@@ -124,7 +124,7 @@ fn what_cannot_be_used_is_an_error_that_says_what_to_write() {
         ("--edges", "a z\n", "there is no transaction z"),
         ("--edges", "a a\n", "cannot come before itself"),
         ("--transaction-order", "a\n", "a transaction and its number"),
-        ("--transaction-order", "a b\n", "b is no number"),
+        ("--transaction-order", "a b\n", "b is not a number"),
         (
             "--transaction-order",
             "a 1\na 2\n",

@@ -2,10 +2,10 @@
 
 mod run;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use run::{Scratch, corpus, expect, run};
+use run::{Scratch, corpus, corpus_histories, expect, run};
 
 /// The z3 that `scripts/setup` fetches, or one on the path.
 fn z3() -> Option<PathBuf> {
@@ -15,19 +15,6 @@ fn z3() -> Option<PathBuf> {
     }
     let on_path = Command::new("z3").arg("--version").output().is_ok();
     on_path.then(|| PathBuf::from("z3"))
-}
-
-fn histories() -> Vec<String> {
-    let index = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../datasets/corpus/INDEX.tsv"
-    ));
-    let index = std::fs::read_to_string(index).expect("the corpus has an index");
-    let names = index
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split('\t').next());
-    names.map(corpus).collect()
 }
 
 #[test]
@@ -41,7 +28,7 @@ fn z3_gives_the_verdicts_of_check_on_the_corpus() {
     // One file for all, because z3 takes long to start.
     let mut questions = String::new();
     let mut expected = Vec::new();
-    for history in histories().into_iter().step_by(2) {
+    for history in corpus_histories().into_iter().step_by(2) {
         for level in ["ser", "si"] {
             let verdict = run(&["check", "-q", &history, "--level", level]).status;
             for stage in ["constructed", "pruned"] {

@@ -15,40 +15,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use run::{Dice, Scratch, expect, kingsnake, n_kills};
+use run::{Dice, Scratch, expect, kingsnake, n_kills, study};
 use serde_json::Value;
 
 /// Twelve cells: two workloads, two switches, three seeds. Each takes long enough for a node to die in the middle.
-const TWELVE: &str = r#"
-name = "twelve"
-title = "Twelve cells"
-timeout = 60
-seeds = 3
-check = ["--session-order", "{sessions}"]
-
-[parameters]
-sessions = "on"
-
-[[workload]]
-name = "RW"
-generate = ["blindw-rw", "--txns", "3000", "--keys", "500"]
-expect = "satisfied"
-
-[[workload]]
-name = "broken"
-generate = ["blindw-rw", "--txns", "3000", "--keys", "500", "--fault", "lost-update"]
-expect = "violated"
-
-[[experiment]]
-name = "switches"
-title = "Session order, on and off"
-tables = ["medians"]
-
-[[experiment.axis]]
-name = "session order"
-parameter = "sessions"
-values = ["on", "off"]
-"#;
+fn twelve() -> String {
+    study("twelve", (60, 3), ["3000", "500"])
+}
 
 /// One cell, of a study file that the tasks do not find.
 const ONE: &str = r#"
@@ -297,7 +270,7 @@ fn a_study_survives_the_death_of_a_node_and_of_its_driver() {
     }
     let _alone = ONE_CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = Scratch::new();
-    scratch.put("twelve.toml", TWELVE);
+    scratch.put("twelve.toml", twelve());
     scratch.put("one.toml", ONE);
     let cluster = Cluster::up(&scratch);
     let far = [
@@ -544,7 +517,7 @@ fn commands_whose_driver_is_killed_and_whose_tasks_are_requeued_have_every_row_a
     let _alone = ONE_CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = Scratch::new();
     scratch.put("hunt.toml", HUNT);
-    let study = scratch.put("twelve.toml", TWELVE);
+    let study = scratch.put("twelve.toml", twelve());
     let corpus = run::corpus("none");
     let near = |name: &str, words: &[&str], status: i32| {
         let out = scratch.path(name);

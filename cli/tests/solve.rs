@@ -2,26 +2,14 @@
 
 mod run;
 
-use std::path::Path;
-
-use run::{Scratch, corpus, expect, run};
+use run::{Scratch, corpus_histories, expect, run};
 use serde_json::Value;
 
 #[test]
 fn what_export_wrote_is_solved_with_the_verdict_of_check() {
-    let index = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../datasets/corpus/INDEX.tsv"
-    ));
-    let index = std::fs::read_to_string(index).expect("the corpus has an index");
-    let names = index
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split('\t').next());
     let scratch = Scratch::new();
     let mut counts = [0; 2];
-    for (at, name) in names.enumerate() {
-        let history = corpus(name);
+    for (at, history) in corpus_histories().into_iter().enumerate() {
         let file = scratch.path(&format!("{at}.gnf"));
         let level = ["ser", "si", "pc"][at % 3];
         let stage = ["constructed", "pruned"][at % 2];
@@ -37,7 +25,11 @@ fn what_export_wrote_is_solved_with_the_verdict_of_check() {
         let backend = ["cadical/propagator", "cadical/lazy", "cadical/closure"][at / 3 % 3];
         let solved = expect(checked.status, &["solve", &file, "--backend", backend]);
         let word = ["satisfiable\nv ", "unsatisfiable\ncore "][checked.status as usize];
-        assert!(solved.stdout.starts_with(word), "{name}: {}", solved.stdout);
+        assert!(
+            solved.stdout.starts_with(word),
+            "{history}: {}",
+            solved.stdout
+        );
         counts[checked.status as usize] += 1;
     }
     assert!(counts[0] > 10 && counts[1] > 5, "{counts:?}");
@@ -112,7 +104,7 @@ fn the_benchmark_of_back_ends_takes_instances() {
     let rows = std::fs::read_to_string(format!("{out}/rows.jsonl")).expect("there are rows");
     let rows: Vec<Value> = rows
         .lines()
-        .map(|line| serde_json::from_str(line).expect("a row a line"))
+        .map(|line| serde_json::from_str(line).expect("one row per line"))
         .collect();
     // The back end that states the rules of snapshot isolation does not take part.
     assert_eq!(rows.len(), 6, "{rows:?}");

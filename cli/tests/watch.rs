@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stderr)]
 
+mod browser;
 mod run;
 
 use std::fs;
@@ -11,16 +12,24 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use browser::{Browser, PageLook};
 use run::{Scratch, expect, kingsnake, run};
 
 /// A generated history: a workload, what the store promises, and what goes wrong.
 fn generate(scratch: &Scratch, name: &str, isolation: &str, seed: &str, extra: &[&str]) -> String {
     let path = scratch.path(name);
-    let mut args = vec!["generate", "mini", "--out", &path, "--clients", "6"];
+    let (workload, extra) = match extra {
+        ["--workload", name, extra @ ..] => (*name, extra),
+        extra => ("mini", extra),
+    };
+    let mut args = vec!["generate", workload, "--out", &path, "--clients", "6"];
     if !extra.contains(&"--txns") {
         args.extend(["--txns", "400"]);
     }
-    args.extend(["--keys", "12", "--isolation", isolation, "--seed", seed]);
+    if !extra.contains(&"--keys") {
+        args.extend(["--keys", "12"]);
+    }
+    args.extend(["--isolation", isolation, "--seed", seed]);
     args.extend(extra);
     expect(0, &args);
     path
@@ -39,6 +48,15 @@ fn watch_and_check_have_the_same_verdict_at_every_batch_size() {
         ("snapshot", &["--fault", "long-fork"]),
         ("serializable", &["--fault", "write-skew"]),
         ("serializable", &["--aborted", "--rollbacks", "0.2"]),
+        ("serializable", &["--workload", "list-append"]),
+        (
+            "snapshot",
+            &["--workload", "list-append", "--fault", "lost-update"],
+        ),
+        (
+            "serializable",
+            &["--workload", "list-append", "--fault", "long-fork"],
+        ),
     ]
     .into_iter()
     .enumerate()
@@ -82,12 +100,17 @@ fn a_rolling_certificate_is_accepted() {
     let scratch = Scratch::new();
     let history = generate(&scratch, "h.jsonl", "serializable", "3", &[]);
     let certificate = scratch.path("c.jsonl");
-    for level in LEVELS {
+    let list_append = ["--workload", "list-append"];
+    let lists = generate(&scratch, "l.jsonl", "serializable", "3", &list_append);
+    for (history, level) in LEVELS
+        .iter()
+        .flat_map(|it| [(&history, *it), (&lists, *it)])
+    {
         expect(
             0,
             &[
                 "watch",
-                &history,
+                history,
                 "--finished",
                 "--level",
                 level,
@@ -97,15 +120,15 @@ fn a_rolling_certificate_is_accepted() {
                 &certificate,
             ],
         );
-        expect(0, &["verify", &history, &certificate]);
+        expect(0, &["verify", history, &certificate]);
     }
     // An order that was tampered with is not.
     let text = fs::read_to_string(&certificate).expect("it was written");
-    let mut lines: Vec<&str> = text.lines().collect();
-    let last = lines.len() - 1;
-    lines.swap(1, last);
-    scratch.put("wrong.jsonl", lines.join("\n"));
-    expect(1, &["verify", &history, &scratch.path("wrong.jsonl")]);
+    let mut points: Vec<&str> = text.lines().collect();
+    let last = points.len() - 1;
+    points.swap(1, last);
+    scratch.put("wrong.jsonl", points.join("\n"));
+    expect(1, &["verify", &lists, &scratch.path("wrong.jsonl")]);
 }
 
 #[test]
@@ -173,7 +196,6 @@ fn promises_that_are_broken_name_the_session() {
         scratch.put("r.jsonl", format!("{{\"kingsnake\":1}}\n{line}\n"));
         expect(2, &["watch", &scratch.path("r.jsonl"), "--finished"]).stderr
     };
-    assert!(refused(r#"["a","x",1]"#).contains("lists"));
     assert!(refused(r#"["range",1,2,[]]"#).contains("range queries"));
     assert!(refused(r#"["delete","x"]"#).contains("deletes"));
 }
@@ -417,6 +439,126 @@ fn the_live_page_has_the_policy_and_the_figures_up_to_the_end() {
     assert!(page.contains("<body class=\"violated ended\">"), "{page}");
     assert!(page.contains("<dd>60</dd>"), "{page}");
     assert_eq!(watch.wait().expect("it ends").code(), Some(1));
+}
+
+#[test]
+fn the_live_page_follows_the_watch_in_a_browser_without_being_loaded_again() {
+    let Some(mut browser) = Browser::start() else {
+        eprintln!("SKIPPED: the live page, because chromium is not installed");
+        return;
+    };
+    let mut watch = piped(&["watch", "-", "--page", "127.0.0.1:0"]);
+    let address = told(&mut watch, "Live page: ");
+    let mut stdin = watch.stdin.take().expect("a pipe");
+    let log = one_log(true);
+    let (first, last) = log.rsplit_once('\n').expect("lines");
+    writeln!(stdin, "{first}").expect("it reads");
+    let look = PageLook {
+        width: 400,
+        dark: true,
+        script: true,
+    };
+    let mut tab = browser.visit(&address, look);
+    tab.value("window.mark = 1; 0");
+    let mut wait_for = |expression: &str| {
+        let start = Instant::now();
+        while !tab.holds(expression) {
+            assert!(start.elapsed() < Duration::from_secs(60), "{expression}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    wait_for("document.querySelector('#figures').innerText.includes('59')");
+    wait_for("document.querySelector('.verdict').innerText.includes('No violation so far')");
+    wait_for("document.documentElement.scrollWidth <= innerWidth");
+    writeln!(stdin, "{last}").expect("it reads");
+    drop(stdin);
+    wait_for("document.body.className == 'violated ended'");
+    wait_for("document.title.startsWith('violated')");
+    wait_for("document.querySelector('#state').innerText.includes('The watch has ended')");
+    // It is the same document, and nothing came from elsewhere.
+    wait_for("window.mark == 1");
+    wait_for("performance.getEntriesByType('resource').every(it => it.name == location.href)");
+    assert_eq!(watch.wait().expect("it ends").code(), Some(1));
+}
+
+#[test]
+fn a_read_of_a_session_that_was_not_announced_is_an_error_that_names_it() {
+    let line = |id: u32, session: u32, begin: u32, ops: &str| {
+        let commit = begin + 5;
+        format!(
+            "{{\"id\":{id},\"session\":{session},\"begin\":{begin},\"commit\":{commit},\"ops\":[{ops}]}}\n"
+        )
+    };
+    let header = "{\"kingsnake\":1,\"initial\":0}\n";
+    let reads = line(1, 1, 10, r#"["r","x",7]"#) + &line(2, 1, 200, r#"["w","y",1]"#);
+    let writes = line(3, 2, 8, r#"["w","x",7]"#);
+    for (log, status, words) in [
+        (format!("{reads}{writes}"), 2, "session 2 begins at 8"),
+        (reads.clone(), 1, "No session that was heard of wrote it"),
+    ] {
+        let scratch = Scratch::new();
+        let keep = scratch.path("kept.jsonl");
+        let mut watch = piped(&["watch", "-", "--batch", "1", "--keep", &keep]);
+        let mut stdin = watch.stdin.take().expect("a pipe");
+        stdin
+            .write_all((header.to_owned() + &log).as_bytes())
+            .expect("it reads");
+        // The pipe stays open: more may come.
+        let said = {
+            let ended = watch.wait().expect("it ends");
+            drop(stdin);
+            let mut said = String::new();
+            for pipe in [
+                watch.stdout.take().map(|it| Box::new(it) as Box<dyn Read>),
+                watch.stderr.take().map(|it| Box::new(it) as Box<dyn Read>),
+            ] {
+                pipe.expect("a pipe")
+                    .read_to_string(&mut said)
+                    .expect("text");
+            }
+            assert_eq!(ended.code(), Some(status), "{said}");
+            said
+        };
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn keys_that_nothing_uses_go_to_a_file_at_the_limit() {
+    let scratch = Scratch::new();
+    let stubs = scratch.path("stubs");
+    for (seed, fault) in [("1", &[][..]), ("2", &["--fault", "lost-update"])] {
+        let many = ["--txns", "5000", "--keys", "12000"];
+        let history = generate(
+            &scratch,
+            "h.jsonl",
+            "serializable",
+            seed,
+            &[&many[..], fault].concat(),
+        );
+        for level in ["strict-ser", "strong-si"] {
+            let checked = run(&["check", &history, "--level", level, "--quiet"]).status;
+            for batch in ["10", "200"] {
+                let mut args = vec!["watch", &history, "--finished", "--level", level];
+                args.extend(["--batch", batch, "--memory-limit", "200K"]);
+                let partial = run(&args);
+                assert!(
+                    partial.stderr.contains("cannot keep up"),
+                    "{level}: {}",
+                    partial.stderr
+                );
+                args.extend(["--stubs", &stubs]);
+                let said = run(&args);
+                assert_eq!(
+                    said.status, checked,
+                    "{level} {batch}: {}{}",
+                    said.stdout, said.stderr
+                );
+                assert!(!said.stderr.contains("cannot keep up"), "{level} {batch}");
+                assert!(!fs::exists(&stubs).is_ok_and(|it| it), "it is removed");
+            }
+        }
+    }
 }
 
 #[test]
@@ -664,6 +806,16 @@ fn a_collection_is_watched_while_it_runs() {
             &["--txns", "600", "--sessions", "4", "--watch", level],
         );
         assert!(said.contains(&format!("Satisfied: {level}")), "{said}");
+        // Lists too, with fences of lists.
+        let lists = ["--txns", "600", "--sessions", "4", "--watch", level];
+        let out_of_lists = scratch.path(&format!("{level}-lists"));
+        let workload = ["--workload", "append", "--out", &out_of_lists];
+        let said = expect(0, &[&["collect", "sqlite"][..], &workload, &lists].concat());
+        assert!(
+            said.stdout.contains(&format!("Satisfied: {level}")),
+            "{}",
+            said.stdout
+        );
         // The watch and the check have seen the same transactions.
         let history = format!("{out}/history.jsonl");
         expect(0, &["check", &history, "--level", level, "--quiet"]);
@@ -695,16 +847,16 @@ fn a_collection_ends_at_the_first_violation() {
             );
         }
     }
-    let lists = [
+    let ranges = [
         "collect",
         "sqlite",
         "--workload",
-        "append",
+        "predicate",
         "--watch",
         "ser",
     ];
-    let out = scratch.path("lists");
-    let said = expect(2, &[&lists[..], &["--out", &out]].concat());
+    let out = scratch.path("ranges");
+    let said = expect(2, &[&ranges[..], &["--out", &out]].concat());
     assert!(said.stderr.contains("are not watched"), "{}", said.stderr);
 }
 

@@ -1,5 +1,5 @@
-//! How fast Jepsen's EDN is read: list-append transactions of the embedded store, written as a log and read back, in bytes and
-//! events a second of processor time.
+//! Speed of reading Jepsen's EDN: list-append transactions of the embedded store, written as a log and read back, in
+//! bytes and events per second of processor time.
 //!
 //! ```text
 //! cargo bench -p kingsnake-datasets --bench edn            # 100,000 transactions

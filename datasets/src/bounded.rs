@@ -1,4 +1,4 @@
-//! Reads small files whole: settings, side files, what a run wrote down.
+//! Reads small files completely: settings, side files, records of runs.
 //!
 //! Invariant: no more than the caller's limit is read, whatever the file is; [`read_regular`] never waits for a pipe.
 
@@ -22,12 +22,12 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<String> {
     text(read_bytes(path, most)?)
 }
 
-/// Refuses what is no regular file, and no link to one.
+/// Refuses everything but regular files and links to them.
 pub fn expect_regular(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.is_file() {
         return Ok(());
     }
-    let problem = "it is no regular file";
+    let problem = "not a regular file";
     Err(io::Error::new(io::ErrorKind::InvalidInput, problem))
 }
 

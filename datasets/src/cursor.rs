@@ -1,4 +1,4 @@
-//! A place in the bytes of one file, with the small scanners that the text formats share.
+//! A position in the bytes of one file, with the small scanners that the text formats share.
 //!
 //! Invariant: the position never passes the end. Line numbers are counted only when an error needs one.
 
@@ -27,7 +27,7 @@ impl Polled<'_> {
     /// Records between two looks at the clock; a record is a line or so.
     const EVERY: u32 = 64;
 
-    /// Another record: whether reading may go on.
+    /// Another record; returns whether reading may continue.
     #[inline]
     pub(crate) fn step(&mut self) -> Result<(), ReadError> {
         self.steps += 1;
@@ -93,7 +93,7 @@ impl<'a> Input<'a> {
         before.split(|&byte| byte == b'\n').count()
     }
 
-    /// What stands at a byte, short enough for a message.
+    /// The text at a byte, short enough for a message.
     pub(crate) fn found(self, at: usize) -> String {
         const SHOWN: usize = 24;
         let rest = &self.bytes[at.min(self.bytes.len())..];

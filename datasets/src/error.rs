@@ -21,6 +21,7 @@ pub enum Place {
 
 /// What is wrong.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum InputProblem {
     /// The system refused.
     #[error("{0}")]
@@ -28,9 +29,9 @@ pub enum InputProblem {
     /// The bytes are not what the format prescribes.
     #[error("found {found}, expected {expected}")]
     Syntax {
-        /// What stands there.
+        /// The text found.
         found: String,
-        /// What should stand there.
+        /// The text expected.
         expected: String,
     },
     /// The operations make no history.
@@ -45,7 +46,7 @@ pub enum InputProblem {
     /// No format fits.
     #[error("{0}")]
     Unrecognised(String),
-    /// A compressed file, a pipe or a device grows beyond the limit.
+    /// A compressed file, a pipe or a device exceeds the limit.
     #[error(
         "more than {limit} bytes after decompression; raise the limit if this is no decompression bomb"
     )]
@@ -137,11 +138,12 @@ impl fmt::Display for ReadError {
     }
 }
 
-// The message holds the cause's words already, so there is no further source to print.
+// The message includes the cause, so there is no further source to print.
 impl std::error::Error for ReadError {}
 
 /// A history that could not be written.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The system refused.
     #[error("{file}: {error}", file = .file.display())]
@@ -151,12 +153,12 @@ pub enum WriteError {
         /// The system's answer.
         error: io::Error,
     },
-    /// The format has no way to say something that the history says.
+    /// The format cannot express a part of the history.
     #[error("the {format} format cannot express {what}")]
     Inexpressible {
         /// The format's name.
         format: &'static str,
-        /// What it lacks, with the first place in the history that needs it.
+        /// What it cannot express, with the first place in the history that needs it.
         what: String,
     },
     /// This format is only read.

@@ -1,7 +1,7 @@
 //! File formats of every producer, workload generators, and the histories themselves.
 //!
 //! [`open`] reads a file or a directory in any [`Format`], recognised from its content; [`write()`] writes one.
-//! Every reader fills a [`HistoryBuilder`], so what comes out is well formed whatever came in.
+//! Every reader fills a [`HistoryBuilder`], so the result is well formed whatever the input.
 
 pub mod bounded;
 mod cursor;
@@ -49,8 +49,8 @@ pub struct ReadOptions {
     pub max_decompressed: u64,
     /// Reading stops with [`InputProblem::Stopped`] when it ends.
     pub budget: Budget,
-    /// Whether large files are mapped, which saves a copy. A file that becomes shorter while it is mapped ends the process by
-    /// SIGBUS, so only programs that handle this signal should ask for it.
+    /// Whether large files are mapped, which saves a copy. Truncating a mapped file ends the process by SIGBUS, so only
+    /// programs that handle this signal should use it.
     pub map: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Parsed {
     pub history: History,
     /// The format that it was read in.
     pub format: Format,
-    /// What the user should know, though it is no error.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The size of what was read, after decompression.
     pub bytes: u64,
@@ -177,7 +177,7 @@ pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, Re
     finish(builder, file, format, warnings, bytes.len() as u64)
 }
 
-/// What a reader gets to see: all of a binary file, and of a text what comes after a byte-order mark.
+/// The bytes for a reader: all of a binary file, and of a text those after a byte-order mark.
 fn content<'a>(format: Format, file: &Path, bytes: &'a [u8]) -> Result<&'a [u8], ReadError> {
     match format {
         Format::Dbcop | Format::Cobra | Format::CobraValues => Ok(bytes),

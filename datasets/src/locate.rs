@@ -1,6 +1,6 @@
 //! Finds the lines of a file that some transactions come from, and the events that stand between them.
 //!
-//! Readers keep no places, because a check needs none; who shows a few transactions reads the file once more.
+//! Readers keep no positions, because a check needs none; to show a few transactions the file is read again.
 
 use std::path::{Path, PathBuf};
 
@@ -99,7 +99,7 @@ pub fn locate(
     Ok(found)
 }
 
-/// What a line is about.
+/// The subject of a line.
 enum Named {
     Txn {
         session: Option<String>,
@@ -122,7 +122,7 @@ fn cut(line: &str) -> String {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct LineHead {
     id: Option<Value>,
     event: Option<LocatedEvent>,
 }
@@ -134,7 +134,7 @@ struct LocatedEvent {
 }
 
 fn name_in_kingsnake(line: &str) -> Option<Named> {
-    let head: Head = serde_json::from_str(line).ok()?;
+    let head: LineHead = serde_json::from_str(line).ok()?;
     if let Some(LocatedEvent { time, what }) = head.event {
         return Some(Named::Event(SourceEvent { time, what }));
     }

@@ -1,7 +1,7 @@
-//! Finds the histories that a path holds: itself, or each history in a directory that is not a history by itself.
+//! Finds the histories on a path: the path itself, or each history in a directory that is not a history by itself.
 //!
-//! Invariant: nothing that may be a history is passed over. A file that is named as histories are, or that cannot be read, is
-//! found whatever it holds, so that reading it says what is wrong. A file is judged by its first bytes, and entered once
+//! Invariant: no possible history is skipped. A file with the name of a history, or one that cannot be read, is listed
+//! whatever it contains, so that reading it reports the problem. A file is judged by its first bytes, and entered once
 //! however many links lead to it; only regular files are opened.
 
 use std::collections::HashSet;
@@ -31,15 +31,10 @@ const ABOUT: [&str; 6] = [
     "copying",
     "changelog",
 ];
-/// What `collect`, `hunt`, `check --out` and studies write beside histories.
-const OURS: [&str; 6] = [
-    "collection.json",
-    "summary.json",
-    "batch.json",
-    "study.json",
-    "rows.jsonl",
-    "rows.d",
-];
+/// What says that `collect`, or `hunt`, `check --out` and studies, wrote a directory.
+const MARKS: [&str; 3] = ["collection.json", "batch.json", "study.json"];
+/// What they write there beside it and beside histories. Elsewhere these are names as any other.
+const OURS: [&str; 4] = ["summary.json", "rows.jsonl", "rows.d", "events.jsonl"];
 
 /// A history of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +54,8 @@ pub struct Scan {
     pub others: Vec<PathBuf>,
     /// Directories and files that were met, by device and number.
     seen: HashSet<(u64, u64)>,
+    /// The paths of the histories.
+    added: HashSet<PathBuf>,
 }
 
 impl Scan {
@@ -83,7 +80,7 @@ impl Scan {
                 }
             }
             if scan.histories.len() == n_before {
-                // Reading it says what is wrong with it.
+                // Reading it reports the problem.
                 scan.add(path.clone());
             }
         }
@@ -91,7 +88,7 @@ impl Scan {
     }
 
     fn add(&mut self, path: PathBuf) {
-        if !self.histories.iter().any(|it| it.path == path) {
+        if self.added.insert(path.clone()) {
             let problem = None;
             self.histories.push(ScannedHistory { path, problem });
         }
@@ -119,7 +116,7 @@ impl Scan {
         if !listing.cobra.is_empty() || !listing.viper.is_empty() {
             self.add(directory.to_owned());
         }
-        // What is there itself has the better name than a link to it.
+        // The entry itself has the better name than a link to it.
         let (links, plain): (Vec<PathBuf>, Vec<PathBuf>) =
             listing.others.into_iter().partition(|it| it.is_symlink());
         for path in plain.into_iter().chain(links) {
@@ -132,7 +129,7 @@ impl Scan {
     /// One entry of a directory.
     fn look(&mut self, path: PathBuf, budget: &Budget) -> Result<(), StopReason> {
         let Ok(there) = fs::metadata(&path) else {
-            // A link that leads nowhere, or no permission.
+            // A dangling link, or no permission.
             self.add(path);
             return Ok(());
         };
@@ -140,9 +137,7 @@ impl Scan {
             return Ok(());
         }
         let name = file_name(&path);
-        // The faults of a collection; anywhere else the name may be that of a history.
-        let is_events = name == "events.jsonl" && path.with_file_name(OURS[0]).exists();
-        if is_events || OURS.contains(&name.as_str()) {
+        if is_ours(&path, &name) {
             self.others.push(path);
         } else if there.is_dir() {
             if is_one(&path, MAX_DEPTH) && !holds_logs(&path) {
@@ -151,7 +146,7 @@ impl Scan {
                 self.enter(&path, budget)?;
             }
         } else if !there.is_file() {
-            if kind_of(&name) == Named::History {
+            if kind_of(&name) == NamedHistory::History {
                 let words = "it is a pipe, a socket or a device, which is not read from a directory; name it to read it";
                 let problem = Some(words.to_owned());
                 self.histories.push(ScannedHistory { path, problem });
@@ -167,6 +162,12 @@ impl Scan {
     }
 }
 
+/// Whether this program wrote it beside histories.
+fn is_ours(path: &Path, name: &str) -> bool {
+    let has_mark = || MARKS.iter().any(|it| path.with_file_name(it).exists());
+    MARKS.contains(&name) || OURS.contains(&name) && has_mark()
+}
+
 fn holds_logs(directory: &Path) -> bool {
     source::list(directory).is_ok_and(|it| !it.cobra.is_empty() || !it.viper.is_empty())
 }
@@ -177,7 +178,8 @@ fn is_one(directory: &Path, depth: usize) -> bool {
         return false;
     };
     if !listing.cobra.is_empty() || !listing.viper.is_empty() {
-        let may_be = |path: &PathBuf| path.is_dir() || kind_of(&file_name(path)) == Named::History;
+        let may_be =
+            |path: &PathBuf| path.is_dir() || kind_of(&file_name(path)) == NamedHistory::History;
         return !listing.others.iter().any(may_be);
     }
     match listing.others.as_slice() {
@@ -187,9 +189,9 @@ fn is_one(directory: &Path, depth: usize) -> bool {
     }
 }
 
-/// What a file's name says of it.
+/// What a file's name implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum NamedHistory {
     /// It is a history.
     History,
     /// It stands beside histories.
@@ -203,29 +205,29 @@ fn file_name(path: &Path) -> String {
     name.to_string_lossy().to_ascii_lowercase()
 }
 
-/// What a name in small letters says.
-fn kind_of(name: &str) -> Named {
+/// What a name in small letters implies.
+fn kind_of(name: &str) -> NamedHistory {
     let packed = [".gz", ".zst"]
         .into_iter()
         .find_map(|it| name.strip_suffix(it));
     let plain = packed.unwrap_or(name);
     let (stem, ending) = plain.rsplit_once('.').unwrap_or((plain, ""));
     if ABOUT.contains(&stem) || PAGES.contains(&ending) {
-        return Named::Beside;
+        return NamedHistory::Beside;
     }
     if HISTORIES.contains(&ending) || packed.is_some() && ending.is_empty() {
-        return Named::History;
+        return NamedHistory::History;
     }
-    Named::Unknown
+    NamedHistory::Unknown
 }
 
 /// Whether a regular file of a directory may be a history: by its name, because it cannot be read, or by how it begins.
 fn is_file_of_history(path: &Path, name: &str) -> bool {
     let named = kind_of(name);
-    if named == Named::Beside {
+    if named == NamedHistory::Beside {
         return false;
     }
-    if named == Named::History && !name.contains(".json") {
+    if named == NamedHistory::History && !name.contains(".json") {
         return true;
     }
     let Ok(beginning) = source::beginning(path) else {
@@ -240,7 +242,7 @@ fn is_file_of_history(path: &Path, name: &str) -> bool {
     if recognise::is_document(input) {
         return false;
     }
-    named == Named::History || recognise::may_be(input, beginning.is_whole)
+    named == NamedHistory::History || recognise::may_be(input, beginning.is_whole)
 }
 
 #[cfg(test)]
@@ -250,13 +252,13 @@ mod tests {
     #[test]
     fn a_name_tells_a_history_from_what_stands_beside_it() {
         for name in ["a.jsonl", "a.json.gz", "t1.log.zst", "a.gz", "x.bincode"] {
-            assert_eq!(kind_of(name), Named::History, "{name}");
+            assert_eq!(kind_of(name), NamedHistory::History, "{name}");
         }
         for name in ["readme.txt", "a.md", "a.svg.gz", "license"] {
-            assert_eq!(kind_of(name), Named::Beside, "{name}");
+            assert_eq!(kind_of(name), NamedHistory::Beside, "{name}");
         }
         for name in ["hist-00000", "a.tar.gz", "core", ".gitignore"] {
-            assert_eq!(kind_of(name), Named::Unknown, "{name}");
+            assert_eq!(kind_of(name), NamedHistory::Unknown, "{name}");
         }
     }
 }

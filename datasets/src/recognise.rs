@@ -1,4 +1,4 @@
-//! Finds what a path holds: one file in some format, or a directory of session logs.
+//! Finds the content of a path: one file in some format, or a directory of session logs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::cursor::{Cursor, Input};
 use crate::error::{InputProblem, Place, ReadError};
 use crate::format::Format;
 use crate::formats::dbcop;
-use crate::source::{self, FileSource, SessionLog};
+use crate::source::{self, FileSource, LogFile};
 
 /// Directories that hold nothing but one entry are entered, but no deeper than this.
 const MAX_DEPTH: usize = 4;
@@ -21,7 +21,7 @@ pub(crate) struct LoadedLog {
 
 /// What a path holds.
 pub(crate) enum Found {
-    /// One log a session.
+    /// One log per session.
     Logs {
         format: Format,
         logs: Vec<LoadedLog>,
@@ -136,12 +136,12 @@ fn no_logs(path: &Path, others: &[PathBuf]) -> ReadError {
 
 fn load_logs(
     format: Format,
-    logs: Vec<SessionLog>,
+    logs: Vec<LogFile>,
     options: &ReadOptions,
 ) -> Result<Found, ReadError> {
     let mut left = options.max_decompressed;
     let mut loaded = Vec::with_capacity(logs.len());
-    for SessionLog { number, path } in logs {
+    for LogFile { number, path } in logs {
         let source = source::load(&path, left, options)?;
         if matches!(source, FileSource::Owned(_)) {
             left = left.saturating_sub(source.len() as u64);
@@ -219,7 +219,7 @@ pub(crate) fn is_document(input: Input<'_>) -> bool {
         })
 }
 
-/// What a file of ours begins with, as one would write it by hand.
+/// The first line of a file of ours, as one would write it by hand.
 const HEADER: &str = "{\"kingsnake\":1,\"initial\":0}, with what every key holds before the test, or {\"kingsnake\":1} if keys are absent then";
 
 /// Whether the first object is a transaction of ours.

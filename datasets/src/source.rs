@@ -161,7 +161,7 @@ pub(crate) fn plain_name(path: &Path) -> &str {
 }
 
 /// One session's log, named by a letter and a number: `T7.log`, `J7.log`.
-pub(crate) struct SessionLog {
+pub(crate) struct LogFile {
     pub(crate) number: i64,
     pub(crate) path: PathBuf,
 }
@@ -169,9 +169,9 @@ pub(crate) struct SessionLog {
 /// What a directory holds.
 pub(crate) struct Listing {
     /// `T<n>.log`, by number.
-    pub(crate) cobra: Vec<SessionLog>,
+    pub(crate) cobra: Vec<LogFile>,
     /// `J<n>.log`, by number.
-    pub(crate) viper: Vec<SessionLog>,
+    pub(crate) viper: Vec<LogFile>,
     /// Everything else, by name.
     pub(crate) others: Vec<PathBuf>,
 }
@@ -187,9 +187,9 @@ pub(crate) fn list(directory: &Path) -> Result<Listing, ReadError> {
     for entry in fs::read_dir(directory).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
         if let Some(number) = log_number(&path, 'T') {
-            listing.cobra.push(SessionLog { number, path });
+            listing.cobra.push(LogFile { number, path });
         } else if let Some(number) = log_number(&path, 'J') {
-            listing.viper.push(SessionLog { number, path });
+            listing.viper.push(LogFile { number, path });
         } else {
             listing.others.push(path);
         }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// A part is at least so large: smaller ones are not worth a thread.
+/// Minimum size of a part: smaller ones do not justify a thread.
 const LEAST: usize = 1 << 20;
 
-/// So many parts a thread, so that none waits long for the last one.
+/// Number of parts per thread, so that no thread waits long for the last one.
 const PARTS_A_THREAD: usize = 4;
 
 /// About how many bytes a part of a file of this size has.

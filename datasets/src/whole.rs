@@ -1,4 +1,4 @@
-//! Writes files that are whole or not there: under a temporary name in the same directory, then renamed.
+//! Writes files that are complete or absent: under a temporary name in the same directory, then renamed.
 //!
 //! Pipes and devices are written directly. Invariant: a file that already stands under the name keeps its content until the new
 //! one is complete, so a full disk or a killed process destroys nothing.
@@ -25,7 +25,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// A place to write what shall stand under this name, and the file to write to.
+    /// A file to write that gets this name when it is complete, and its handle.
     pub fn new(path: &Path) -> io::Result<(Pending, File)> {
         let target = follow_links(path)?;
         let there = fs::metadata(&target).ok();
@@ -46,7 +46,7 @@ impl Pending {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // What a plain create would ask for; the system takes the user's mask off.
+            // The mode of an ordinary new file; the system applies the user's mask.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let (file, temporary) = builder.tempfile_in(directory)?.into_parts();
@@ -110,7 +110,7 @@ pub fn note_pending(directory: &Path) {
 /// Deletes every temporary file and directory that is still being written: for a process that ends at once, with all its threads.
 pub fn discard_pending() {
     for path in list().drain(..) {
-        // No one can be told any more.
+        // No error can be reported any more.
         let _ = fs::remove_file(&path);
         let _ = fs::remove_dir_all(path);
     }

@@ -1,4 +1,4 @@
-//! A session whose solver lives in a thread of its own, so that the caller's thread can tell of its progress.
+//! A session whose solver runs in a thread of its own, so that the caller's thread can report its progress.
 
 use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use kingsnake_graph::session::{Growth, SolverSession};
 
 pub(crate) type SessionAnswer = Result<(Decision, DecideStats), String>;
 
-/// What is kept from answer to answer.
+/// The state kept from answer to answer.
 pub(crate) trait Keep {
     fn add(&mut self, growth: &Growth);
     fn decide(&mut self, budget: &Budget, events: Sender<ProgressEvent>) -> SessionAnswer;
@@ -33,7 +33,7 @@ pub(crate) struct Apart {
 }
 
 impl Apart {
-    /// What is kept is made in the thread.
+    /// The state is created in the thread.
     pub fn new<K: Keep>(name: &'static str, make: impl FnOnce() -> K + Send + 'static) -> Apart {
         let (requests, received) = mpsc::channel();
         let work = move || {
@@ -59,7 +59,7 @@ impl Apart {
                             };
                             refuted = Some((decision.clone(), stats));
                         }
-                        // Nobody listens any more when the receiver is gone.
+                        // The receiver may be gone; then the message is dropped.
                         let _ = answer.send(decided);
                     }
                 }

@@ -1,4 +1,4 @@
-//! `search/backtrack`: tries the sides one constraint after the other and takes back what closes a cycle.
+//! `search/backtrack`: tries the sides one constraint after the other and undoes those that close a cycle.
 //!
 //! No learning and no heuristic: an independent engine to compare others with, for small instances.
 

@@ -1,4 +1,4 @@
-//! Deliberate mistakes of the back ends, by which tests show that they would notice them.
+//! Deliberate mistakes of the back ends, which tests must notice.
 //!
 //! They exist only in builds for tests (`cfg(test)`, or the feature `faults`, which only this crate's tests enable). Elsewhere
 //! the types are empty and each question has the constant answer no.
@@ -46,11 +46,11 @@ faults! {
         short_lemma,
         /// The order does not move when an edge comes.
         frozen_order,
-        /// A no that rests on assumed sides is trusted.
+        /// UNSAT under assumed sides is trusted.
         trust_assumed,
-        /// What is appended to a question is forgotten, every second time.
+        /// Additions to a question are dropped, every second time.
         forget_growth,
-        /// The clauses of a session are not looked at by the order that meets all constraints.
+        /// The clauses of a session are ignored by the order that meets all constraints.
         ignore_clauses,
     }
 }
@@ -61,13 +61,13 @@ faults! {
     Z3Faults {
         /// The last edge of every first side is not stated.
         short_side,
-        /// The user propagator finds cycles and does not tell them.
+        /// The user propagator finds cycles and does not report them.
         silent_cycles,
         /// Z3 names all but one of the constraints that fail together.
         short_core,
         /// A parameter that Z3 does not know, which makes it lose an assertion.
         unknown_parameter,
-        /// A no that needs sides which were only assumed is trusted.
+        /// UNSAT that depends on assumed sides is trusted.
         trust_assumed,
         /// Choices and cores are trusted.
         credulous,

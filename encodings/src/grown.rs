@@ -92,7 +92,7 @@ impl Grown {
         }
     }
 
-    /// So many constraints at least.
+    /// At least this many constraints.
     fn make_room(&mut self, n_constraints: usize) {
         for constraint in self.variables.len()..n_constraints {
             let variable = self.variable(Some(constraint as u32));
@@ -125,7 +125,7 @@ impl Grown {
         lit
     }
 
-    /// Whether there is nothing but what there was before it grew, and edges.
+    /// Whether there are only edges besides what there was before it grew.
     pub fn is_plain(&self) -> bool {
         self.clauses.len() == 0 && self.edges.len() == self.n_orders
     }

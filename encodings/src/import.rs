@@ -9,10 +9,10 @@ use std::collections::{HashMap, HashSet};
 use kingsnake_graph::{Edge, Literal, Problem};
 use thiserror::Error;
 
-/// So many variables and nodes may be declared that no line of the file names.
+/// Number of variables and nodes that may be declared without being named in any line.
 const UNNAMED: usize = 1_000_000;
 
-/// Why a file is no question; the line is counted from 1.
+/// Why a file is not an instance; the line is counted from 1.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("line {line}: {what}")]
 pub struct GnfError {
@@ -22,15 +22,15 @@ pub struct GnfError {
     pub what: String,
 }
 
-/// Why a model is no answer.
+/// Why a model is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadModel {
-    /// It is of another question.
+    /// It belongs to another instance.
     #[error("{n_values} values for {n_variables} variables")]
     Size {
-        /// How many values it has.
+        /// Number of its values.
         n_values: usize,
-        /// How many variables there are.
+        /// Number of variables.
         n_variables: usize,
     },
     /// A clause does not hold.
@@ -41,7 +41,7 @@ pub enum BadModel {
     Cyclic,
 }
 
-/// A question in the format's own terms, which answers are checked against.
+/// A question in the format's own terms, for checking answers.
 #[derive(Clone, Debug, Default)]
 pub struct Gnf {
     n_variables: usize,
@@ -158,7 +158,7 @@ impl Gnf {
         }
     }
 
-    /// Checks a model, with nothing of how it was found.
+    /// Checks a model, independently of how it was found.
     pub fn check(&self, model: &[bool]) -> Result<(), BadModel> {
         if model.len() != self.n_variables {
             return Err(BadModel::Size {
@@ -264,7 +264,7 @@ impl Reader {
         }
     }
 
-    /// A number that the file only claims is bounded by the file.
+    /// Numbers claimed in the file are bounded by the file's size.
     fn expect_room(&self, what: &str, claimed: usize) -> Result<(), GnfError> {
         let most = self.n_bytes.saturating_add(UNNAMED);
         if claimed > most {

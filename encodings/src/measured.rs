@@ -1,4 +1,4 @@
-//! Any back end with the statistics that can be taken from outside: the size of the graph, and how far the process grew.
+//! Any back end with the statistics that can be measured from outside: the size of the graph, and the growth of the process.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -75,7 +75,7 @@ impl SolverSession for MeasuredSession<'_> {
     }
 }
 
-/// Fills in what the back end did not tell.
+/// Fills in what the back end did not report.
 fn complete(mut stats: DecideStats, question: Question<'_>, grown: Option<u64>) -> DecideStats {
     stats.memory = stats.memory.or(grown);
     if stats.edges == 0 {
@@ -84,7 +84,7 @@ fn complete(mut stats: DecideStats, question: Question<'_>, grown: Option<u64>) 
     stats
 }
 
-/// Does the work while another thread looks at the process's size: what a solver holds is gone when it returns.
+/// Runs the work while another thread measures the process's size: the solver frees its memory when it returns.
 fn watch<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
     let Some(before) = resident() else {
         return (work(), None);
@@ -106,7 +106,7 @@ fn watch<T>(work: impl FnOnce() -> T) -> (T, Option<u64>) {
     })
 }
 
-/// The resident size in bytes; `None` where the system does not tell.
+/// The resident size in bytes; `None` if the system does not report it.
 fn resident() -> Option<u64> {
     memory_stats::memory_stats().map(|stats| stats.physical_mem as u64)
 }

@@ -17,9 +17,9 @@ use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Origi
 use crate::{BackendOptions, UnknownBackend, backend};
 
 pub(crate) const NAME: &str = "portfolio";
-/// What the default name stands for.
+/// The back ends of the default name.
 const PAIR: [&str; 2] = ["cadical/propagator", "cadical/lazy"];
-/// How often the budget is asked.
+/// Interval between two polls of the budget.
 const EVERY: Duration = Duration::from_millis(20);
 
 /// The back end.
@@ -91,7 +91,7 @@ impl Portfolio {
             let racing = self.members.each_ref().map(|member| {
                 let (sender, shared) = (sender.clone(), &shared);
                 scope.spawn(move || {
-                    // Nobody listens any more once the other has won.
+                    // The other has won; the message is dropped.
                     let _ = sender.send(self.ask(member, question, shared));
                 })
             });
@@ -156,7 +156,7 @@ impl Backend for Portfolio {
         }
         let (decision, mut stats) = given.swap_remove(best)?;
         let member = std::mem::replace(&mut stats.backend, self.name.clone());
-        // Who is stopped from here says that it was interrupted, even when the time was over.
+        // A back end stopped from here reports an interruption, even if the time was over.
         let decision = match decision {
             Decision::Unknown(reason) => Decision::Unknown(budget.check().err().unwrap_or(reason)),
             decision => {

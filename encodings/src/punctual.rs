@@ -1,8 +1,8 @@
 //! Any back end, answering within a second of the budget's end whatever its solver does.
 //!
-//! Z3 and `CaDiCaL` are asked to stop, but some of their steps do not look up for many seconds: special relations, the
+//! Z3 and `CaDiCaL` are asked to stop, but some of their steps do not check for many seconds: special relations, the
 //! elimination of variables in a large formula. So the back end works on a copy of the question in a thread that may be
-//! left behind. Invariant: a thread that was left behind keeps nothing that the caller owns.
+//! abandoned. Invariant: an abandoned thread keeps nothing that the caller owns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -17,15 +17,15 @@ use kingsnake_graph::decide::{
 
 use crate::{BackendOptions, Make};
 
-/// How often the budget is asked.
+/// Interval between two polls of the budget.
 const EVERY: Duration = Duration::from_millis(20);
-/// How long after the budget's end the solver may still come to its own.
+/// Grace period after the deadline before the solver thread is abandoned.
 const GRACE: Duration = Duration::from_millis(500);
 
 static LEFT_BEHIND: AtomicBool = AtomicBool::new(false);
 
-/// Whether a solver that did not stop was left behind and may still be at work. Such a process should end without running the
-/// libraries' exit handlers, which would take from the solver what it is using.
+/// Whether a solver thread was abandoned and may still run. Such a process should end without running the libraries'
+/// exit handlers, which would free what the solver uses.
 pub fn left_behind() -> bool {
     LEFT_BEHIND.load(Ordering::Relaxed)
 }
@@ -83,7 +83,7 @@ impl Owned {
     }
 }
 
-/// Tells the caller's thread, if it still listens.
+/// Sends a message to the caller's thread, if it still listens.
 struct Telling(Sender<Message>);
 
 impl Progress for Telling {
@@ -101,7 +101,7 @@ impl Punctual {
         }
     }
 
-    /// Asks in a thread of its own, with a hint if there is one, and waits for it no longer than it may take.
+    /// Runs the back end in a thread of its own, with a hint if there is one, and waits no longer than allowed.
     fn ask(
         &self,
         question: &Question<'_>,
@@ -198,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// Does not look up for a second after the end.
+    /// Does not check for a second after the end.
     struct Deaf;
 
     impl Backend for Deaf {

@@ -1,4 +1,4 @@
-//! One suite for all back ends: each joins by one line, and one that is forgotten here fails the last test.
+//! One suite for all back ends: each is one line here, and a missing one fails the last test.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn pass<T: std::fmt::Debug>(judged: Result<T, String>) {
     }
 }
 
-/// How many cases of a sweep a back end gets. Z3 takes milliseconds for each, so it gets fewer; `KINGSNAKE_LONG=1` gives it all.
+/// Number of cases of a sweep per back end. Z3 takes milliseconds for each, so it gets fewer; `KINGSNAKE_LONG=1` gives it all.
 fn share(name: &str, n_cases: u64) -> u64 {
     let is_long = std::env::var_os("KINGSNAKE_LONG").is_some();
     if name.starts_with("z3/") && !is_long {
@@ -92,7 +92,7 @@ macro_rules! suite {
             pass(suite::repeats(&make($name)));
         }
     };
-    // Whoever is faster wins, so only the verdict is the same each time.
+    // The faster one wins, so only the verdict is the same each time.
     (@large $name:literal, race) => {
         #[test]
         fn decides_middling_questions_as_planted() {

@@ -1,5 +1,5 @@
-//! Sides that are assumed are a hint: whatever they are, the answer is that of the question without them; and a back end that
-//! believes a no which rests on them is caught.
+//! Sides that are assumed are a hint: whatever they are, the answer is that of the question without them; and a back
+//! end that trusts UNSAT under assumptions is caught.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn ask(
     answer.expect("it takes hints")
 }
 
-/// What is wrong with an answer, if something is.
+/// What is wrong with an answer, if anything.
 fn wrong(question: &Owned, answer: Result<(Decision, DecideStats), DecideError>) -> Option<String> {
     match answer {
         Err(error) => Some(error.to_string()),

@@ -1,5 +1,6 @@
-//! Transactions of unknown end that reads leave in doubt: whether each took effect is a literal, so many of them, and doubts that depend
-//! on each other, are decided as fast as few, at every level and whatever else a history has.
+//! Transactions of unknown outcome that reads leave in doubt: whether each took effect is a literal, so that many of
+//! them, and doubts that depend on each other, are decided as fast as few, at every level and with every other feature
+//! of a history.
 
 use std::ops::Bound;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ fn levels() -> impl Iterator<Item = Level> {
     Level::ALL.into_iter().filter(of_txns)
 }
 
-/// Far more than any of these checks takes. To try all cases would take longer than anybody waits.
+/// Far more than any of these checks takes. Trying all cases would take much longer.
 const TIME: Duration = Duration::from_secs(60);
 
 fn verdict(history: &History, level: Level) -> Result<Verdict, String> {
@@ -152,7 +153,7 @@ impl Builder {
     }
 }
 
-/// So many values, each written by a transaction of unknown end and by one that committed.
+/// This many values, each written by a transaction of unknown outcome and by one that committed.
 fn independent(n_doubts: i64, besides: Besides) -> History {
     let mut builder = Builder::new(besides);
     for key in 0..n_doubts {
@@ -178,8 +179,8 @@ fn ring(n_doubts: i64, besides: Besides) -> History {
     builder.finish()
 }
 
-/// A value was read that two of unknown end wrote, each of which read what two others wrote, and so on; the last two read what nobody
-/// wrote, unless that is left out.
+/// A value was read that two of unknown outcome wrote, each of which read what two others wrote, and so on; the last
+/// two read a value without a writer, unless that is left out.
 fn chain(n_links: i64, is_broken: bool, besides: Besides) -> History {
     let mut builder = Builder::new(besides);
     builder.transaction(Status::Committed, &[(0, 1)], &[]);
@@ -245,7 +246,7 @@ fn twenty_doubts_that_rest_on_one_another_are_decided_at_every_level() {
     }
 }
 
-/// Small histories of which some end is in doubt, half of them with whatever else a history can have.
+/// Small histories with some outcomes in doubt, half of them with further features.
 fn drawn(seed: u64) -> Option<History> {
     if seed.is_multiple_of(2) {
         return Some(small_repeats(seed));
@@ -258,7 +259,7 @@ fn drawn(seed: u64) -> Option<History> {
 #[test]
 fn doubts_agree_with_the_oracle_at_every_level() {
     let mut counts = [0; 2];
-    // How often a check is wrong that takes all ends for lost, or for effects.
+    // How often a check is wrong that assumes all outcomes to be aborts, or all to be commits.
     let mut caught = vec![[0; 2]; Level::ALL.len()];
     for seed in 0..2_500 {
         let Some(history) = drawn(seed) else { continue };

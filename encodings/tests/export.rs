@@ -84,7 +84,7 @@ fn clauses(text: &str) -> Vec<Vec<i32>> {
     clauses
 }
 
-/// What another SAT solver says.
+/// The answer of another SAT solver.
 fn batsat_meets(clauses: &[Vec<i32>]) -> bool {
     let mut solver = BasicSolver::default();
     let mut variables = Vec::new();
@@ -125,7 +125,7 @@ fn another_sat_solver_decides_the_dimacs_of_every_encoding_as_enumeration_does()
     }
 }
 
-/// The same questions without their last constraint: what a writer leaves out that forgets one.
+/// The same questions without their last constraint: the mutant of a writer that forgets one.
 fn shortened(owned: &Owned) -> Owned {
     let mut shorter = owned.clone();
     let all = &owned.constraints;

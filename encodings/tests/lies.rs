@@ -1,4 +1,4 @@
-//! The suite notices lies: a back end that answers well but reports it wrongly passes none of the functions that look.
+//! The suite notices wrong reports: a back end that answers well but reports it wrongly fails each function that checks this.
 
 mod support;
 
@@ -11,12 +11,12 @@ use kingsnake_encodings::{BackendOptions, backend};
 use kingsnake_graph::decide::{Backend, DecideError, DecideStats, Decision, Question, Side};
 use support::suite::{self, Make};
 
-/// One way to be wrong.
+/// A wrong report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Lie {
-    /// Everything can be met.
+    /// Everything is satisfiable.
     Met,
-    /// Nothing can be met.
+    /// Nothing is satisfiable.
     Refuted,
     /// One side is the other.
     Turned,
@@ -24,11 +24,11 @@ enum Lie {
     Forgotten,
     /// One member of the core is missing.
     SmallCore,
-    /// Under another name.
+    /// The name is wrong.
     Alias,
-    /// Half a second is a second and a half.
+    /// Half a second is reported as a second and a half.
     Late,
-    /// Memory is no object.
+    /// Memory limits are ignored.
     Greedy,
     /// The second run differs from the first.
     Restless,

@@ -35,7 +35,7 @@ fn options(turn: u64) -> PruneOptions {
     }
 }
 
-/// What pruning and a back end say; `None` where pruning alone refutes the problem.
+/// The answer of pruning and a back end; `None` if pruning alone refutes the problem.
 fn decide(problem: &Problem, name: &str, options: PruneOptions) -> Result<bool, String> {
     let backend = backend(name, &BackendOptions::default());
     let mut backend = backend.map_err(|error| error.to_string())?;
@@ -106,7 +106,7 @@ fn every_back_end_decides_problems_with_choices_guarded_edges_and_clauses() {
     assert!(counts[0] > 500 && counts[1] > 500, "{counts:?}");
 }
 
-/// The first variables, guarded edges and clauses of a problem: a share of so many eighths.
+/// The first variables, guarded edges and clauses of a problem: this many eighths of them.
 fn first_part(problem: &Problem, eighths: usize) -> Problem {
     let mut part = problem.clone();
     part.logic = kingsnake_graph::Logic::default();
@@ -132,8 +132,8 @@ fn grow_to(part: &mut Problem, whole: &Problem, eighths: usize) {
     }
 }
 
-/// What a back end says of a problem that grows while it is open, and whether its answers were right all the while. A lossy one forgets to
-/// append the last part.
+/// The answers of a back end to a problem that grows while it is open, and whether all of them were right. A lossy one
+/// forgets to append the last part.
 fn decide_growing(
     problem: &Problem,
     name: &str,
@@ -281,7 +281,7 @@ fn annealing(turn: u64) -> Propagator {
     }
 }
 
-/// Nothing is settled before, so that annealing has something to do.
+/// Nothing is decided before, so that annealing has work.
 const UNPRUNED: PruneOptions = PruneOptions {
     reachability: Reachability::Dense,
     rounds: Some(0),

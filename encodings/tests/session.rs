@@ -1,5 +1,5 @@
-//! Questions that grow: at every step a session answers as a back end that is asked afresh, and as brute force; one that forgets a
-//! step is caught.
+//! Questions that grow: at every step a session answers like a back end that gets the whole question, and like brute
+//! force; one that forgets a step is caught.
 
 mod support;
 
@@ -52,7 +52,7 @@ impl Growing {
             .max(self.base.constraints.len())
     }
 
-    /// Whether these sides meet everything that there is after so many steps.
+    /// Whether these sides meet everything stated up to this step.
     fn is_met(&self, n_steps: usize, chosen: &[Side]) -> bool {
         let holds = |&(at, side): &SideOf| chosen[at as usize] == side;
         let steps = &self.steps[..n_steps];
@@ -134,7 +134,7 @@ impl Growing {
     }
 }
 
-/// Nothing but so many constraints.
+/// This many constraints and nothing else.
 #[allow(clippy::field_reassign_with_default)] // Its other fields are its own.
 fn growth(n_constraints: usize) -> Growth {
     let mut growth = Growth::default();
@@ -153,7 +153,7 @@ fn sides_of(mask: u32, n: usize) -> Vec<Side> {
     (0..n).map(side).collect()
 }
 
-/// One to so many sides of different constraints.
+/// One to this many sides of different constraints.
 fn sides(random: &mut Rng, n_constraints: usize, most: usize) -> Vec<SideOf> {
     let mut all = Vec::new();
     for _ in 0..=random.below(most.min(n_constraints)) {
@@ -170,7 +170,7 @@ fn sides(random: &mut Rng, n_constraints: usize, most: usize) -> Vec<SideOf> {
     all
 }
 
-/// Asks at every step; says what is wrong. Counts what could be met and what could not.
+/// Asks at every step; returns what is wrong. Counts how often the answer was yes and no.
 fn judge(
     session: &mut dyn SolverSession,
     growing: &Growing,

@@ -1,11 +1,11 @@
-//! The adapters of this machine, and which one is meant.
+//! The adapters of this machine, and the selection of one.
 
 use crate::GpuError;
 use std::fmt;
 
 use crate::DeviceChoice;
 
-/// What an adapter is.
+/// The kind of an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AdapterKind {
     /// A GPU with memory of its own.
@@ -16,7 +16,7 @@ pub enum AdapterKind {
     Virtual,
     /// Not known.
     Other,
-    /// The CPU, playing a GPU: for tests.
+    /// The CPU emulating a GPU: for tests.
     Software,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for AdapterKind {
     }
 }
 
-/// What is known of an adapter before it is opened.
+/// The properties of an adapter before it is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// Its place in the list, as `gpu:<index>` means it.
@@ -41,13 +41,13 @@ pub struct About {
     pub name: String,
     /// The interface: `vulkan`, `metal`, `dx12` or `gl`.
     pub backend: String,
-    /// What it is.
+    /// Its kind.
     pub kind: AdapterKind,
     /// The driver and its version.
     pub driver: String,
     /// The vendor's number on the PCI bus.
     pub vendor: u32,
-    /// Its place on that bus; empty where that is not known.
+    /// Its address on that bus; empty if unknown.
     pub bus: String,
     /// The largest buffer, in bytes.
     pub max_buffer: u64,
@@ -57,16 +57,16 @@ pub struct About {
     pub max_threads: u32,
     /// The memory that a workgroup shares, in bytes.
     pub max_shared: u32,
-    /// How many threads work in step, if subgroup operations are there.
+    /// How many threads run in lockstep, if there are subgroup operations.
     pub subgroups: Option<(u32, u32)>,
-    /// Whether it can tell how long kernels took.
+    /// Whether it can measure the time of kernels.
     pub timestamps: bool,
     /// Why the kernels cannot run on it.
     pub unfit: Option<String>,
 }
 
 impl About {
-    /// Whether a name or a place means it.
+    /// Whether a name or an index selects it.
     fn is_meant(&self, by: &str) -> bool {
         match by.parse::<usize>() {
             Ok(index) => self.index == index,
@@ -75,7 +75,7 @@ impl About {
     }
 }
 
-/// A GPU that a scheduler gave to this process: the vendor, and the place among that vendor's.
+/// A GPU that a scheduler assigned to this process: the vendor, and the index among that vendor's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
     vendor: u32,
@@ -83,7 +83,7 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// As Slurm and others say it. Where they name a GPU by another number than its place, nothing can be told.
+    /// In the form of Slurm and others. If they name a GPU by anything but its index, this returns nothing.
     fn by(variable: impl Fn(&str) -> Option<String>) -> Option<Given> {
         const VARIABLES: [(&str, u32); 2] = [
             ("CUDA_VISIBLE_DEVICES", 0x10de),
@@ -95,7 +95,7 @@ impl Given {
         })
     }
 
-    /// The adapter that is meant. A process that sees only one of the vendor's was confined to it; else they are counted in
+    /// The selected adapter. A process that sees only one of the vendor's was confined to it; otherwise they are counted in
     /// the order of the bus.
     fn among(self, adapters: &[About]) -> Option<&About> {
         let mut of_vendor: Vec<&About> = adapters
@@ -110,7 +110,7 @@ impl Given {
     }
 }
 
-/// The adapter that a choice means: the best that fits, or why there is none.
+/// The adapter for a choice: the best that fits, or why there is none.
 pub(crate) fn pick<'a>(
     adapters: &'a [About],
     choice: &DeviceChoice,
@@ -206,7 +206,7 @@ mod tests {
         let name = |adapters, choice| pick_among(adapters, choice, given).map(|it| it.index);
         assert_eq!(name(&all, &DeviceChoice::Gpu), Ok(0));
         assert_eq!(name(&all[1..], &DeviceChoice::Auto), Ok(1));
-        // What was typed counts more.
+        // The option overrides the scheduler.
         assert_eq!(name(&all, &DeviceChoice::Named("iris".to_owned())), Ok(2));
         assert_eq!(
             said("ROCR_VISIBLE_DEVICES").map(|it| it.vendor),

@@ -1,4 +1,4 @@
-//! Cools a line on a device: records the turns of all colours, sweep by sweep, and fetches the best points in the end.
+//! Cools a line on a device: records the moves of all colours, sweep by sweep, and fetches the best points at the end.
 
 use crate::GpuError;
 use kingsnake_context::budget::Budget;
@@ -18,7 +18,7 @@ use crate::cpu::Twins as Runner;
 #[cfg(feature = "wgpu")]
 use crate::hardware::Hardware as Runner;
 
-/// So many sweeps run before the device is asked how far it is.
+/// Number of sweeps between two reads of the device's progress.
 const SWEEPS: usize = 16;
 
 /// The line on an executor.
@@ -36,12 +36,12 @@ struct Buffers {
 }
 
 /// A line that is cooled on an executor.
-struct Resident<'a, E> {
+struct ResidentProblem<'a, E> {
     executor: &'a mut E,
     task: &'a Cooling,
     buffers: Buffers,
     limits: Limits,
-    /// What each colour asks.
+    /// The parameters of each colour.
     loads: Vec<Load>,
     traffic: Traffic,
 }
@@ -53,7 +53,7 @@ pub(crate) fn cool_on<E: Executor>(
     budget: &Budget,
     watch: &mut dyn FnMut(u32) -> bool,
 ) -> Result<Cooled, DeviceError> {
-    let mut resident = Resident::load(executor, task, budget)?;
+    let mut resident = ResidentProblem::load(executor, task, budget)?;
     let mut done = 0;
     let mut n_violated = resident.run(0..0, budget)?;
     while done < task.n_sweeps() && n_violated.last() != Some(&0) {
@@ -73,7 +73,7 @@ pub(crate) fn cool_on<E: Executor>(
     })
 }
 
-impl<'a, E: Executor> Resident<'a, E> {
+impl<'a, E: Executor> ResidentProblem<'a, E> {
     fn load(executor: &'a mut E, task: &'a Cooling, budget: &Budget) -> Result<Self, DeviceError> {
         let n_nodes = task.points.len() as u64;
         let n_counts = task.n_sweeps() as u64 + 1;
@@ -103,7 +103,7 @@ impl<'a, E: Executor> Resident<'a, E> {
         let loads = (0..task.colour_ends.len())
             .map(|colour| load_of(task, colour))
             .collect();
-        let mut resident = Resident {
+        let mut resident = ResidentProblem {
             executor,
             task,
             buffers,
@@ -124,7 +124,7 @@ impl<'a, E: Executor> Resident<'a, E> {
         self.executor.run(recording, budget)
     }
 
-    /// Runs some sweeps, and returns how many constraints are violated after each. No sweep at all is the count before the first.
+    /// Runs some sweeps, and returns how many constraints are violated after each. With no sweep, the count before the first.
     fn run(
         &mut self,
         sweeps: std::ops::Range<usize>,
@@ -189,7 +189,7 @@ impl<'a, E: Executor> Resident<'a, E> {
         }
     }
 
-    /// Counts what is violated after so many sweeps, and keeps the points if that is the least.
+    /// Counts the violated constraints after this many sweeps, and keeps the points if that is the minimum.
     fn judge(&self, recording: &mut Recording, sweep: usize) {
         let of = &self.buffers;
         let count = [of.points, of.side_starts, of.sides, of.violated];
@@ -200,7 +200,7 @@ impl<'a, E: Executor> Resident<'a, E> {
         self.items(recording, Kernel::Keep, &keep, n_nodes, sweep);
     }
 
-    /// A thread an item.
+    /// One thread per item.
     fn items(
         &self,
         recording: &mut Recording,
@@ -261,7 +261,7 @@ fn reads_of(of: &kingsnake_graph::cool::NodeReads) -> Reads {
     }
 }
 
-/// What moving a colour asks: a turn of a thread is a word of a node's lists.
+/// The work of moving a colour: a thread's step is a word of a node's lists.
 fn load_of(task: &Cooling, colour: usize) -> Load {
     let range = task.colour(colour);
     let movers = &task.movers[range.start as usize..range.end as usize];
@@ -284,7 +284,7 @@ pub struct GpuCooler {
 }
 
 impl GpuCooler {
-    /// A device that will be found as the choice says.
+    /// A device found according to the choice.
     pub fn new(choice: DeviceChoice) -> Self {
         GpuCooler {
             choice,
@@ -374,7 +374,7 @@ impl Cooler for GpuCooler {
 #[cfg(test)]
 pub(crate) fn moved_on<E: Executor>(executor: &mut E, task: &Cooling) -> Vec<u32> {
     let budget = Budget::unlimited();
-    let mut resident = Resident::load(executor, task, &budget).expect("it fits");
+    let mut resident = ResidentProblem::load(executor, task, &budget).expect("it fits");
     resident.run(0..task.n_sweeps(), &budget).expect("it runs");
     let mut recording = Recording::default();
     recording.download(resident.buffers.points, 0, task.points.len() as u64);

@@ -6,7 +6,7 @@ use crate::matrix::{Band, Cut};
 use crate::recording::{BufferId, Limits, Load, Recording};
 use crate::round::Round;
 
-/// A level with this many times more nodes than a workgroup holds at once is worth a dispatch of its own.
+/// A level with this many times more nodes than a workgroup holds at once gets its own dispatch.
 const WIDE: u32 = 16;
 
 /// Which kernels compute the closure.
@@ -31,7 +31,7 @@ pub(crate) struct GraphBuffers {
     pub(crate) ends: BufferId,
 }
 
-/// What a closure is recorded from.
+/// The inputs of the recording.
 pub(crate) struct Closing<'a> {
     pub(crate) graph: GraphBuffers,
     pub(crate) cut: &'a Cut,
@@ -62,7 +62,7 @@ impl Used {
 }
 
 impl Closing<'_> {
-    /// Records the kernels of a form that was settled.
+    /// Records the kernels of the chosen form.
     pub(crate) fn record(&self, recording: &mut Recording, form: Form) -> Used {
         let mut used = Used::default();
         for band in self.bands {
@@ -129,7 +129,7 @@ impl Closing<'_> {
         ]
     }
 
-    /// What a level takes of workgroups that have a strip each. A strip without a row of the level does nothing.
+    /// The work of a level for workgroups with a strip each. A strip without a row of the level does nothing.
     fn load(&self, band: &Band, level: usize) -> Load {
         let words = u64::from(self.cut.strip_words());
         let mut load = Load {
@@ -144,7 +144,7 @@ impl Closing<'_> {
         load
     }
 
-    /// The rows that a workgroup has room for while it computes so many.
+    /// Number of rows that fit into a workgroup together with the computed ones.
     fn rows_in_hand(&self, n_rows: u32) -> u64 {
         u64::from(n_rows.next_multiple_of(self.cut.lanes()))
     }
@@ -180,7 +180,7 @@ impl Closing<'_> {
     }
 }
 
-/// What a dispatch asks that gives each item a thread.
+/// The work of a dispatch with one thread per item.
 pub(crate) fn a_thread_each(n_items: u32) -> Load {
     Load {
         work: n_items.into(),

@@ -16,7 +16,7 @@ const DISPATCH: f64 = 6e-6;
 /// A workgroup waits about this long for memory that it depends on.
 const LATENCY: f64 = 0.6e-6;
 
-/// What a machine can do. wgpu does not tell.
+/// The capabilities of a machine. wgpu does not report them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speed {
     /// Bytes of its memory that it moves in a second.
@@ -102,7 +102,7 @@ impl Speed {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Level {
     pub(crate) nodes: f64,
-    /// Rows that its nodes are made of, their own included.
+    /// Rows that its nodes are made of, including their own.
     pub(crate) rows: f64,
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn on_cpu(task: &Task, dag: &Dag, threads: usize) -> f64 {
     ROUNDS * round
 }
 
-/// Whether no device at all could pay where the CPU takes so long.
+/// Whether no device could pay, given the CPU's time.
 pub(crate) fn is_hopeless(on_cpu: f64) -> bool {
     on_cpu < START
 }
@@ -195,7 +195,7 @@ pub(crate) fn on_device(task: &Task, dag: &Dag, speed: Speed) -> f64 {
     speed.start + up / speed.bus + ROUNDS * round
 }
 
-/// Whether a device pays: estimates are rough, so it must be clearly better.
+/// Whether a device pays: estimates are rough, so it must be clearly faster.
 pub(crate) fn pays(on_device: f64, on_cpu: f64) -> bool {
     on_device < on_cpu / 1.5
 }
@@ -246,7 +246,7 @@ impl ClosureModel {
 
 /// How long a thread of a CPU takes for a word of a node's lists while it cools: mostly cache misses.
 const CPU_WORD: f64 = 10e-9;
-/// How often a move waits for memory that the last access told it of: mover, lists, words, points.
+/// How often a move waits for memory whose address the last access returned: mover, lists, words, points.
 const HOPS: f64 = 4.0;
 /// Bytes that a word of a list costs: itself, and the sector of the point that it names.
 const WORD_BYTES: f64 = 36.0;

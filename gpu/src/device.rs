@@ -21,7 +21,7 @@ use crate::cpu::Twins as Runner;
 #[cfg(feature = "wgpu")]
 use crate::hardware::Hardware as Runner;
 
-/// A GPU, or what is asked to find one. Nothing is opened before a task is offered.
+/// A GPU, or how to find one. Nothing is opened before a task is offered.
 pub struct Gpu {
     choice: DeviceChoice,
     about: Option<About>,
@@ -31,7 +31,7 @@ pub struct Gpu {
 }
 
 impl Gpu {
-    /// A device that will be found as the choice says.
+    /// A device found according to the choice.
     pub fn new(choice: DeviceChoice) -> Self {
         Gpu {
             choice,
@@ -95,7 +95,7 @@ impl Gpu {
     }
 }
 
-/// What it took, as far as the executor's recordings tell.
+/// Statistics, as far as the executor recorded them.
 pub(crate) fn note<E: Executor>(resident: &Resident<E>, stats: &mut DeviceStats) {
     let traffic = resident.traffic;
     stats.bytes_up = traffic.bytes_up;
@@ -108,7 +108,7 @@ pub(crate) fn note<E: Executor>(resident: &Resident<E>, stats: &mut DeviceStats)
     stats.form = resident.used.words();
 }
 
-/// A part of a whole; nothing is busy where nothing ran.
+/// The fraction; 0 if nothing ran.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
@@ -182,7 +182,7 @@ impl Device for Gpu {
     }
 }
 
-/// What the kernels took so far, where the device can tell.
+/// The time of the kernels so far, if the device measures it.
 #[cfg(feature = "wgpu")]
 pub(crate) fn time(runner: &Runner) -> Option<Duration> {
     runner.time()
@@ -209,8 +209,8 @@ pub(crate) fn find(_: &DeviceChoice) -> Result<(About, Runner), GpuError> {
     Err(GpuError::NotBuilt)
 }
 
-/// Takes a task where a device pays, given how long the CPU takes. Only where that is long is a device looked for: its name, and how
-/// long it takes.
+/// Accepts a task if a device pays, given the CPU's time. Only if that is long is a device searched for: returns its
+/// name and its time.
 pub(crate) fn weighed(
     on_cpu: f64,
     device: impl FnOnce() -> Result<(String, f64), GpuError>,
@@ -235,7 +235,7 @@ pub(crate) fn weighed(
     }
 }
 
-/// A time in words.
+/// A duration in words.
 fn lasting(seconds: f64) -> String {
     if seconds < 1.0 {
         format!("{:.0} ms", seconds * 1e3)

@@ -4,8 +4,9 @@ use thiserror::Error;
 
 /// Why a device cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum GpuError {
-    /// What was typed names no device.
+    /// The name selects no device.
     #[error("expected auto, cpu, gpu, or gpu:<name or index>")]
     Choice,
     /// The feature `wgpu` is off.
@@ -14,26 +15,26 @@ pub enum GpuError {
     /// The machine has none.
     #[error("no adapter was found")]
     NoAdapter,
-    /// The machine has none but the CPU's own.
+    /// The machine has none but a software adapter.
     #[error("no GPU was found, only software")]
     OnlySoftware,
     /// It has others.
     #[error("no adapter is called {name:?}: {known}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The available ones.
         known: String,
     },
-    /// It lacks something that the kernels need.
+    /// It lacks a feature that the kernels need.
     #[error("{name} cannot run the kernels: {why}")]
     Unfit {
         /// The adapter.
         name: String,
-        /// What it lacks.
+        /// The feature.
         why: String,
     },
-    /// It did not open, does not hold the task, or computed something else than the CPU.
+    /// It could not be opened, cannot hold the task, or computed a different result than the CPU.
     #[error("{0}")]
     Failed(String),
 }

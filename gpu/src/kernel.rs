@@ -1,4 +1,4 @@
-//! The kernels as a table: the text of each, and what it is bound to.
+//! The kernels as a table: the source of each, and its bindings.
 
 /// An entry point of a shader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ const PRUNE_BINDINGS: &[(u32, Access)] = &[
 
 /// A line of the table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
+pub(crate) struct KernelSource {
     /// The entry point's name.
     pub(crate) entry: &'static str,
     /// The shader's file, without its ending.
@@ -58,7 +58,7 @@ pub(crate) struct About {
 }
 
 impl Kernel {
-    /// All of them.
+    /// All kernels.
     #[cfg(test)]
     pub(crate) const ALL: [Kernel; 10] = [
         Kernel::Sweep,
@@ -74,7 +74,7 @@ impl Kernel {
     ];
 
     /// Its line.
-    pub(crate) fn about(self) -> About {
+    pub(crate) fn about(self) -> KernelSource {
         let (file, entry, bindings): (_, _, &[(u32, Access)]) = match self {
             Kernel::Sweep => ("closure", "sweep", CLOSURE_BINDINGS),
             Kernel::Level => ("closure", "level", &CLOSURE_BINDINGS[..5]),
@@ -120,7 +120,7 @@ impl Kernel {
                 ],
             ),
         };
-        About {
+        KernelSource {
             entry,
             file,
             bindings,
@@ -131,7 +131,7 @@ impl Kernel {
     pub(crate) fn source(self, subgroups: bool) -> String {
         match self.about().file {
             "closure" => [MATRIX, CLOSURE].concat(),
-            // naga takes subgroup operations without the directive that enables them, and does not know it.
+            // naga accepts subgroup operations without the directive that enables them, and does not know the directive.
             "prune" if subgroups => [MATRIX, PRUNE, COMPACT_SUBGROUP].concat(),
             "prune" => [MATRIX, PRUNE, COMPACT_PLAIN].concat(),
             "probe" => [MATRIX, PROBE].concat(),

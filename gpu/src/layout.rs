@@ -127,7 +127,7 @@ pub(crate) const EDGES: usize = 0;
 pub(crate) const OPEN: usize = 1;
 pub(crate) const VIOLATIONS: usize = 2;
 pub(crate) const VIOLATED: usize = 4;
-/// `prune`: so many violated pairs are named.
+/// `prune`: this many violated pairs are named.
 pub(crate) const MOST_VIOLATED: usize = 60;
 /// `prune`: the length of the counters.
 pub(crate) const COUNTERS: usize = VIOLATED + MOST_VIOLATED;

@@ -4,7 +4,7 @@
 //! Host code records uploads, dispatches and downloads; wgpu runs the recording, or the CPU twins do. Without the feature
 //! `wgpu` there is no adapter, and [`Gpu`] declines every task.
 
-// Without an interface to devices only the twins could run recordings, and nothing asks them to.
+// Without device APIs only the twins could run recordings, which only tests do.
 #![cfg_attr(not(feature = "wgpu"), allow(dead_code, unused_imports))]
 
 mod adapter;
@@ -46,17 +46,17 @@ pub use error::GpuError;
 pub use meter::{Measured, Meter};
 pub use self_test::{DeviceSelfTest, self_test};
 
-/// Which device is wanted.
+/// The device choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A real GPU where it pays, else the CPU.
+    /// A real GPU if it pays, otherwise the CPU.
     #[default]
     Auto,
     /// The CPU.
     Cpu,
     /// The best adapter, software included.
     Gpu,
-    /// The adapter with this place in the list, or this part of its name.
+    /// The adapter with this index, or this part of its name.
     Named(String),
 }
 
@@ -87,7 +87,8 @@ impl std::fmt::Display for DeviceChoice {
     }
 }
 
-/// Whether an adapter that was asked for by name is there; else which are. Other choices are always met, if need be by the CPU.
+/// Checks that an adapter requested by name exists; otherwise the error lists the others. Other choices always succeed,
+/// if necessary with the CPU.
 pub fn expect(choice: &DeviceChoice) -> Result<(), GpuError> {
     if !matches!(choice, DeviceChoice::Named(_)) {
         return Ok(());

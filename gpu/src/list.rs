@@ -24,7 +24,7 @@ impl List {
         Ok(List { what, buffer, room })
     }
 
-    /// Makes room; what was in the list is lost if it grows.
+    /// Makes room; the list's content is lost if it grows.
     pub(crate) fn expect<E: Executor>(
         &mut self,
         executor: &mut E,

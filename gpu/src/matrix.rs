@@ -94,7 +94,7 @@ impl Cut {
         1 << self.strip_shift
     }
 
-    /// How many rows a workgroup has in hand at once: a thread has four words of a row.
+    /// Number of rows that a workgroup handles at once: a thread has four words of a row.
     pub(crate) fn lanes(&self) -> u32 {
         THREADS >> (self.strip_shift - 2)
     }

@@ -1,4 +1,4 @@
-//! Measures the closure on a device, for benchmarks: what it took, and what went over the bus.
+//! Measures the closure on a device, for benchmarks: times, and traffic on the bus.
 
 use crate::GpuError;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use kingsnake_graph::reach::Dag;
 use crate::adapter::About;
 use crate::{DeviceChoice, Form};
 
-/// A closure that was computed.
+/// A computed closure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// From the first byte that goes up to the last kernel's end.
+    /// Time from the first byte sent to the last kernel's end.
     pub time: Duration,
-    /// What the kernels took of it, where the device can tell.
+    /// Time of the kernels, if the device measures it.
     pub kernels: Option<Duration>,
     /// The kernels' names.
     pub form: String,
@@ -33,7 +33,7 @@ pub struct Measured {
     pub occupancy: f64,
     /// The size of the matrix.
     pub matrix_bytes: u64,
-    /// Over how many buffers it is split.
+    /// Number of buffers that it is split over.
     pub bands: u32,
 }
 

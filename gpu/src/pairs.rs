@@ -1,4 +1,4 @@
-//! The pairs of runs on the device: judged against the closure, listed while they are open.
+//! The pairs of runs on the device: judged against the closure, and listed while open.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::prune::{DeviceError, Judgement, PairEdge, Task};
@@ -15,24 +15,24 @@ use crate::matrix::{Band, Cut};
 use crate::places::Places;
 use crate::recording::{BufferId, Executor, Limits, Load, Recording, Traffic};
 
-/// The first guess at how long lists become; they grow when they turn out longer.
+/// The first guess of the lengths of lists; they grow if they are longer.
 const ROOM: u64 = 1 << 14;
-/// The most edges that are fetched together with the counters, before it is known how many there are.
+/// Maximum number of edges fetched together with the counters, before their number is known.
 const MOST_ALONG: u64 = 1 << 18;
-/// The fewest edges that are fetched so after the first round.
+/// Minimum number of edges fetched this way after the first round.
 const LEAST_ALONG: u64 = 1 << 10;
 /// A pair's thread touches about this many words: its runs, a search, readers and bits.
 const WORDS_A_PAIR: u64 = 64;
 
-/// Which kernel judges.
+/// The kernel that judges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Judge {
     /// The one that reads less.
     #[default]
     Auto,
-    /// A thread a pair.
+    /// One thread per pair.
     Pairs,
-    /// A workgroup a run, with the run's rows in workgroup memory.
+    /// One workgroup per run, with the run's rows in workgroup memory.
     Rows,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Closed<'a> {
     pub(crate) strips: BufferId,
 }
 
-/// Who runs what is recorded, and what it takes.
+/// The executor, and its statistics.
 pub(crate) struct Means<'a, E> {
     pub(crate) executor: &'a mut E,
     pub(crate) traffic: &'a mut Traffic,
@@ -75,7 +75,7 @@ pub(crate) struct Pairs {
     tests: [u64; 2],
     runs: BufferId,
     lists: BufferId,
-    /// How many are open. Before the first judgement none is listed: item i is pair i.
+    /// Number of open pairs. Before the first judgement none is listed: item i is pair i.
     n_open: u32,
     is_listed: bool,
     /// How many edges the last round forced.
@@ -220,7 +220,7 @@ impl Pairs {
             let most = n_runs.div_ceil(parts as u32).clamp(1, limits.groups);
             for first in (0..n_runs).step_by(most as usize) {
                 let end = n_runs.min(first + most);
-                // Parts are told from each other only to keep dispatches short: the first stands for all.
+                // Parts are distinguished only to keep dispatches short: the first represents all.
                 let is_first = first == 0;
                 let load = Load {
                     work: all / parts,
@@ -263,12 +263,12 @@ impl Pairs {
             }
             recording = Recording::default();
             self.edges.expect(means.executor, 2 * n_edges)?;
-            // Only the first list can be too long: what stays open is no more than what was.
+            // Only the first list can be too long: fewer pairs stay open each time.
             self.open.expect(means.executor, 2 * n_open)?;
         }
     }
 
-    /// The edges that were not fetched along.
+    /// The edges that were not fetched together with the counters.
     fn rest<E: Executor>(
         &self,
         along: u64,

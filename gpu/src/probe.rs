@@ -27,7 +27,7 @@ impl Probe {
         })
     }
 
-    /// Asks after what was recorded, in one wait.
+    /// Runs the probe after what was recorded, in one wait.
     pub(crate) fn ask<E: Executor>(
         &mut self,
         asked: &[(u32, u32)],

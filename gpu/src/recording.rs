@@ -22,18 +22,18 @@ pub(crate) struct Dispatch {
     pub(crate) load: Load,
 }
 
-/// How much a dispatch does, and how well it fills its workgroups.
+/// The work of a dispatch, and how full its workgroups are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// Words read or written, roughly: how much may be submitted at once depends on it.
+    /// Approximate number of words read or written: it limits how much is submitted at once.
     pub(crate) work: u64,
-    /// Turns of a thread that have something to do: a word of a row, a row, or a pair.
+    /// Steps of threads with work: a word of a row, a row, or a pair.
     pub(crate) busy: u64,
-    /// All turns, those of threads that only wait for their workgroup included.
+    /// All steps, including those of threads that only wait for their workgroup.
     pub(crate) turns: u64,
 }
 
-/// One thing to do. Offsets and lengths are in words.
+/// A command. Offsets and lengths are in words.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     Upload {
@@ -50,7 +50,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What went over the bus, how many kernels were started, and how full they were.
+/// Traffic on the bus, number of dispatches, and how full they were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
     pub(crate) bytes_up: u64,
@@ -75,7 +75,7 @@ impl Traffic {
     }
 }
 
-/// Things to do, in order.
+/// Commands, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
     pub(crate) commands: Vec<Command>,
@@ -115,7 +115,7 @@ impl Recording {
         self.commands.push(Command::Download { from, at, len });
     }
 
-    /// What running it will take. Parameters travel too.
+    /// The statistics of running it. Parameters are uploaded too.
     pub(crate) fn traffic(&self) -> Traffic {
         let mut traffic = Traffic::default();
         for command in &self.commands {
@@ -136,14 +136,14 @@ impl Recording {
     }
 }
 
-/// How far an executor goes.
+/// The limits of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// The largest buffer that a kernel can be bound to, in bytes.
     pub(crate) buffer: u64,
     /// The most workgroups of a dispatch in one dimension.
     pub(crate) groups: u32,
-    /// The most words that one dispatch should touch, so that no watchdog bites and Ctrl-C is heard.
+    /// Maximum number of words per dispatch, short enough for watchdogs and Ctrl-C.
     pub(crate) work: u64,
 }
 
@@ -160,7 +160,7 @@ pub(crate) trait Executor {
     /// Gives all buffers back.
     fn reset(&mut self);
 
-    /// Does everything, and returns the downloads in order.
+    /// Executes everything, and returns the downloads in order.
     fn run(&mut self, recording: &Recording, budget: &Budget)
     -> Result<Vec<Vec<u32>>, DeviceError>;
 }

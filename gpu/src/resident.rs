@@ -1,4 +1,4 @@
-//! What stays on the device over the rounds: the closure, the runs and the pairs still open.
+//! The data that stays on the device over the rounds: the closure, the runs and the pairs still open.
 //!
 //! The runs go up once, and again where nodes get other places. A round sends its graph, computes the rows that it
 //! changes, judges the pairs and fetches the edges that became known: one recording, and one wait. The matrix is never
@@ -31,7 +31,7 @@ pub(crate) struct ClosureOptions {
     pub(crate) judge: Judge,
 }
 
-/// The closure and all that belongs to it.
+/// The closure and everything that belongs to it.
 pub(crate) struct Resident<E> {
     pub(crate) executor: E,
     options: ClosureOptions,
@@ -46,15 +46,15 @@ pub(crate) struct Resident<E> {
     /// Where the nodes stand, once there is a closure.
     pub(crate) places: Option<Places>,
     pairs: Option<Pairs>,
-    /// Made when it is first asked about paths.
+    /// Created at the first question about paths.
     probe: Option<Probe>,
-    /// What the next wait is for.
+    /// Commands for the next wait.
     pending: Recording,
     pub(crate) traffic: Traffic,
     pub(crate) used: Used,
 }
 
-/// A closure that is asked, taken apart.
+/// The parts of a closure, borrowed separately.
 struct Parts<'a, E> {
     pairs: Option<&'a mut Pairs>,
     probe: &'a mut Option<Probe>,
@@ -118,7 +118,7 @@ impl<E: Executor> Resident<E> {
         self.parts(budget).means
     }
 
-    /// Everything that a question needs, each to be borrowed for itself.
+    /// The parts of a closure, to be borrowed separately.
     fn parts<'a>(&'a mut self, budget: &'a Budget) -> Parts<'a, E> {
         Parts {
             pairs: self.pairs.as_mut(),
@@ -138,7 +138,7 @@ impl<E: Executor> Resident<E> {
         }
     }
 
-    /// Computes the closure of a graph, which is the last one with these edges more. Nothing runs before it is asked.
+    /// Computes the closure of a graph, which is the previous one plus these edges. Nothing runs before a result is requested.
     pub(crate) fn close(
         &mut self,
         dag: &Dag,
@@ -179,7 +179,7 @@ impl<E: Executor> Resident<E> {
         Ok(())
     }
 
-    /// Gives the nodes of a graph their places, and starts the matrix from nothing.
+    /// Assigns places to the nodes of a graph, and starts with an empty matrix.
     fn place(&mut self, dag: &Dag) -> Round {
         let places = Places::new(dag);
         if self.places.is_some() {
@@ -195,7 +195,7 @@ impl<E: Executor> Resident<E> {
         round
     }
 
-    /// Takes what is pending, and asks the pairs.
+    /// Takes the pending commands, and the pairs.
     fn ask<T: Default>(
         &mut self,
         budget: &Budget,

@@ -1,4 +1,4 @@
-//! The graph of a round: the rows to compute, level by level, and the edges whose targets bring them something new.
+//! The graph of a round: the rows to compute, level by level, and the edges whose targets have new bits.
 //!
 //! In the first round these are all edges. Later a row keeps its bits, so that only new edges count, and edges to rows
 //! that are computed again.

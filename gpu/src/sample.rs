@@ -5,7 +5,7 @@ use kingsnake_graph::prune::{RunNodes, Task};
 use kingsnake_graph::reach::Dag;
 use kingsnake_graph::{Edge, Reason};
 
-/// An edge without a story.
+/// An edge without a reason.
 pub(crate) fn edge(from: u32, to: u32) -> Edge {
     Edge {
         from,

@@ -15,7 +15,7 @@ use crate::recording::Executor;
 use crate::resident::{ClosureOptions, Resident};
 use crate::sample;
 
-/// A self-test ends after this long.
+/// Time limit of a self-test.
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// A self-test in which every answer was right.
@@ -25,11 +25,11 @@ pub struct DeviceSelfTest {
     pub n_answers: usize,
     /// How long the adapter took.
     pub time: Duration,
-    /// Whether the time was enough for all of them. A slow or busy machine is no failure.
+    /// Whether the time sufficed for all of them. A slow or busy machine is no failure.
     pub is_finished: bool,
 }
 
-/// Everything that is asked of a device for one graph.
+/// All results of a device for one graph.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answers {
     pub(crate) judgement: Judgement,
@@ -50,7 +50,7 @@ pub(crate) fn ask<E: Executor>(
     resident.close(dag, &[], budget)?;
     let mut judgement = resident.judge(budget)?;
     if judgement.n_violations > judgement.violations.len() as u64 {
-        // Which of many are listed depends on who came first.
+        // Which of many are listed depends on timing.
         judgement.violations.clear();
     }
     let answers = Answers {

@@ -1,5 +1,5 @@
-//! Every engine and every option against the brute-force oracle, on thousands of small random histories; and the proof
-//! that the comparison works: engines with a deliberate mistake are caught.
+//! Every engine and every option against the brute-force oracle, on thousands of small random histories; and a check of
+//! the comparison itself: engines with a deliberate mistake are caught.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(crate) fn unbroken(history: &History, spec: Spec, budget: &Budget) -> Option
 /// Tries all choices, one constraint after the other. Shares nothing with the back ends of other crates.
 #[derive(Default)]
 pub(crate) struct Exhaustive {
-    /// A mutant's mistake: a no that rests on assumptions is trusted.
+    /// A mutant's mistake: UNSAT under assumptions is taken for UNSAT.
     pub(crate) is_trusting: bool,
 }
 
@@ -56,7 +56,7 @@ impl Backend for Exhaustive {
         Ok((decision, DecideStats::default()))
     }
 
-    /// Tries the assumed sides, and believes a no only without them.
+    /// Tries the assumed sides, and returns UNSAT only without them.
     fn decide_assuming(
         &mut self,
         question: Question<'_>,
@@ -233,7 +233,7 @@ pub(crate) fn engines() -> Vec<Techniques> {
     engines
 }
 
-/// What an engine said, compared with what is true.
+/// An engine's answers, compared with the truth.
 pub(crate) enum EngineOutcome {
     Agrees(bool, Decider),
     Wrong(String),
@@ -278,7 +278,7 @@ fn every_engine_agrees_with_the_oracle_where_values_repeat_and_ends_are_unknown(
     agree(15_000, small_repeats);
 }
 
-/// How often each thing happened.
+/// How often each outcome occurred.
 type Tally = BTreeMap<String, usize>;
 
 fn agree(n_histories: u64, draw: fn(u64) -> History) {
@@ -287,7 +287,7 @@ fn agree(n_histories: u64, draw: fn(u64) -> History) {
     for seed in 0..n_histories {
         let history = draw(seed);
         for spec in specs(&history, seed) {
-            // All engines on every sixteenth history, and one, in turn, on the others.
+            // All engines on every sixteenth history, and one engine per history in turn on the others.
             let turn = seed as usize % engines.len();
             for (at, techniques) in engines.iter().enumerate() {
                 if at != turn && seed % 16 != 0 {
@@ -314,7 +314,7 @@ fn agree(n_histories: u64, draw: fn(u64) -> History) {
     assert_balance(&tally);
 }
 
-/// A level without its drift and its reading of the times, which take turns.
+/// A level without its drift and its reading of the times, which alternate.
 fn level_name(spec: Spec) -> String {
     let clock = spec.real_time.map(|clock| clock.snapshots);
     format!(
@@ -328,7 +328,7 @@ fn count(tally: &mut Tally, what: &str, truth: bool) {
     *tally.entry(format!("{what}: {word}")).or_default() += 1;
 }
 
-/// Demands that both verdicts are well represented, at every level and for every decider that can give both.
+/// Checks that both verdicts occur often enough, at every level and for every decider that can give both.
 fn assert_balance(tally: &Tally) {
     let of = |what: &str, word: &str| tally.get(&format!("{what}: {word}")).copied().unwrap_or(0);
     let mut whats: Vec<&str> = tally
@@ -339,7 +339,7 @@ fn assert_balance(tally: &Tally) {
     whats.dedup();
     for what in whats {
         let (yes, no) = (of(what, "satisfied"), of(what, "violated"));
-        // A read that cannot have happened refutes, and an estimated order explains; neither can do the other.
+        // An impossible read can only refute, an estimated order can only explain.
         let enough = match what {
             "decided by resolve" => no >= 1000,
             "decided by witness" => yes >= 100,

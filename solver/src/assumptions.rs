@@ -1,4 +1,4 @@
-//! Assumptions of the user against all orders, on small random histories; and the proof that the comparison works.
+//! Assumptions of the user against all orders, on small random histories; and a check of the comparison itself.
 
 use crate::agreement::Exhaustive;
 use crate::assume::{Unwritten, assume_keys, assume_transaction_order, assume_unwritten};
@@ -29,7 +29,7 @@ fn drawn(seed: u64, n_txns: usize) -> (History, Rng) {
     (small.history(&mut rng), rng)
 }
 
-/// What is assumed of a history, apart from it.
+/// The assumptions, apart from the history.
 struct Assumed {
     keys: Vec<KeyAssumption>,
     edges: Vec<(TxnId, TxnId)>,
@@ -79,7 +79,7 @@ impl Assumed {
         history
     }
 
-    /// By the definitions: every two transactions of which one is later find versions in their order.
+    /// By definition: every two transactions of which one is later find versions in that order.
     fn is_kept(&self, history: &History, order: &[Point]) -> bool {
         let place = |txn: TxnId, is_end: bool| {
             let is_it = |it: &Point| {

@@ -1,7 +1,7 @@
-//! `auto`: which of several levels does a history satisfy? Reads are resolved once, levels that differ only in the clock share their
-//! graph, and the lattice of levels (docs/theory.md) answers most questions from a few.
+//! `auto`: which levels a history satisfies. Reads are resolved once, levels that differ only in the clock share their
+//! graph, and the lattice of levels (docs/theory.md) implies most answers from a few.
 //!
-//! An answer that the lattice implies is checked again like any other: an order is replayed at the weaker level, a proof
+//! An implied answer is checked like any other: an order is replayed at the weaker level, a proof
 //! is derived again at the stronger one.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::verdict::{
     Certificate, Counterexample, Finding, Moment, Point, Proof, Step, StepReason, Verdict,
 };
 
-/// A level that is asked for.
+/// A level to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Its name.
@@ -29,7 +29,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The name, and the switch where the name alone asks for session order and this does not: each label asks one question.
+    /// The name, with the switch if the name alone would mean session order and this does not: each label is unambiguous.
     pub fn label(&self) -> &'static str {
         let default = self.level.spec(None).map(|it| it.session_order);
         let is_default = default == Some(self.spec.session_order);
@@ -173,7 +173,7 @@ fn turns(asked: &[Asked]) -> Vec<usize> {
     turns
 }
 
-/// Takes down what a verdict says about the levels that are still open.
+/// Records what a verdict implies for the open levels.
 fn imply(
     history: &History,
     asked: &[Asked],
@@ -198,14 +198,14 @@ fn imply(
                 };
                 holds.map(|()| Verdict::Satisfied(order))
             }
-            // What a weak transaction missed is no step of a proof at the stronger levels, and a proof of whole transactions is none of
-            // begins and commits; those levels are asked before.
+            // A step of visibility is not valid in a proof at the stronger levels, and a proof of whole transactions is
+            // not one of begins and commits; those levels are checked before.
             Verdict::Violated(counterexample)
                 if it.spec.implies(own.spec) && Model::TIMED.contains(&own.spec.model) =>
             {
                 refuted_at(history, it.spec, counterexample).map(Verdict::Violated)
             }
-            // The proof may do without what the weaker level lacks.
+            // The proof may not use what the weaker level lacks.
             Verdict::Violated(counterexample) => {
                 match refuted_at(history, it.spec, counterexample) {
                     Ok(counterexample) => Ok(Verdict::Violated(counterexample)),
@@ -332,7 +332,7 @@ fn installed(step: &Step) -> impl Iterator<Item = Step> + use<> {
     std::iter::once(first).chain(second)
 }
 
-/// Whether a level holds, where that is known.
+/// Whether a level holds, if known.
 pub fn holds(answer: Option<&Report>) -> Option<bool> {
     answer.and_then(|it| it.verdict.holds())
 }

@@ -20,16 +20,16 @@ pub use crate::techniques::Techniques;
 use crate::verdict::{Certificate, Point, Verdict};
 use crate::weak;
 
-/// Who computes besides this crate.
+/// The engines of other crates.
 pub struct Engines<'e> {
-    /// Prunes, if it takes the task. If it fails the CPU answers, and the statistics say why.
+    /// Prunes, if it accepts the task. If it fails, the CPU computes the answer, and the statistics say why.
     pub device: Option<&'e mut dyn Device>,
     /// Decides what pruning leaves open.
     pub backend: &'e mut dyn Backend,
 }
 
 impl Engines<'_> {
-    /// The same engines, for a while.
+    /// Reborrows the engines.
     pub fn lend(&mut self) -> Engines<'_> {
         Engines {
             device: match &mut self.device {
@@ -57,7 +57,7 @@ pub fn check(
     check_on(history, None, spec, techniques, engines, budget, progress)
 }
 
-/// Checks a history at a level, with all engines. What it has in common with other levels may be there already.
+/// Checks a history at a level, with all engines, reusing what was computed for other levels.
 pub fn check_on(
     history: &History,
     shared: Option<&mut Shared>,
@@ -75,7 +75,7 @@ pub fn check_on(
     check_ends(&check, shared, engines, budget, progress)
 }
 
-/// Checks a history, which may be a case of what took effect in another.
+/// Checks a history, which may be a case of another.
 pub(crate) fn check_case(
     check: &Check<'_>,
     shared: Option<&mut Shared>,
@@ -148,7 +148,7 @@ fn settle(
     Ok((decider, order.into()))
 }
 
-/// From the graph to an order that tells what was read.
+/// From the graph to an order that determines the reads.
 pub(crate) fn settle_order(
     check: &Check<'_>,
     polygraph: Polygraph,
@@ -174,7 +174,7 @@ fn conclude(
     answered(certified)
 }
 
-/// An answer that was checked again, or that the budget ended before.
+/// An answer that was checked again, or a stop before that.
 fn answered(certified: Result<(Decider, Verdict), Stop>) -> Result<(Decider, Verdict), CheckError> {
     match certified {
         Ok(answer) => Ok(answer),
@@ -205,7 +205,7 @@ pub fn origin(spec: Spec) -> Origin {
     }
 }
 
-/// The line from a graph on, however it was made: tests damage graphs and see that the line notices.
+/// The pipeline from a graph on; tests damage graphs and expect it to notice.
 #[cfg(test)]
 pub(crate) fn settle_graph(
     history: &History,

@@ -1,4 +1,4 @@
-//! What every phase of a check takes besides its input: the budget, a clock, a progress listener, and the statistics.
+//! What every phase of a check gets besides its input: the budget, a clock, a progress listener, and the statistics.
 
 use std::time::Instant;
 
@@ -6,13 +6,13 @@ use crate::budget::{Budget, StopReason};
 use crate::progress::{Phase, Progress, ProgressEvent};
 use crate::report::CheckStats;
 
-/// Threaded through the phases of one check.
+/// Passed through the phases of one check.
 pub struct Context<'a> {
-    /// How long and how large the check may become.
+    /// The limits of the check.
     pub budget: &'a Budget,
     /// Who listens.
     pub progress: &'a mut dyn Progress,
-    /// What it took so far.
+    /// The statistics so far.
     pub stats: CheckStats,
     current: Option<(Phase, Instant)>,
 }
@@ -28,14 +28,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Ends the phase before and begins another, if there is time left for it.
+    /// Ends the previous phase and begins another, if there is time left.
     pub fn begin(&mut self, phase: Phase) -> Result<(), StopReason> {
         self.budget.check()?;
         self.go_on(phase);
         Ok(())
     }
 
-    /// Ends the phase before and begins another, which an answer that is already found needs: it is not withheld for its last seconds.
+    /// Ends the previous phase and begins another that finishes an answer, even if the time is used up.
     pub fn go_on(&mut self, phase: Phase) {
         self.leave();
         self.current = Some((phase, Instant::now()));
@@ -48,7 +48,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Ends the last phase: what the check took.
+    /// Ends the last phase; returns the statistics.
     pub fn finish(mut self) -> CheckStats {
         self.leave();
         self.stats

@@ -1,9 +1,10 @@
-//! Transactions whose end is unknown, where it matters whether they took effect: each end is a literal.
+//! Transactions with unknown outcome that matter: each outcome is a literal.
 //!
-//! Serializability, snapshot isolation and prefix consistency state these literals in their question (`relate/ends`), where plain reads
-//! and writes leave the ends open. Everywhere else, and where a no has to be explained, the history is checked with one assignment of
-//! the open ends. An order explains the history. A counterexample is a lemma: the ends that it rests on cannot all be so. The next
-//! assignment meets all lemmas; once there is none, the lemmas make a tree of cases, which is the counterexample of the history.
+//! Serializability, snapshot isolation and prefix consistency state these literals in their question (`relate/ends`),
+//! if plain reads and writes leave the outcomes open. Otherwise, and to explain a violation, the history is checked
+//! with one assignment of the open outcomes. An order explains the history. A counterexample is a lemma: the outcomes
+//! that it uses cannot all be as assigned. The next assignment satisfies all lemmas; if there is none, the lemmas form
+//! a tree of cases, which is the counterexample of the history.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,10 +27,10 @@ use crate::verdict::{Counterexample, Verdict};
 /// Whether transactions took effect.
 type Ends = BTreeMap<TxnId, bool>;
 
-/// The answer to a history where some ends are assigned.
+/// The answer to a history with some outcomes assigned.
 pub(crate) enum CaseAnswer {
     Report(Box<Report>),
-    /// It rests on whether this transaction took effect.
+    /// It depends on whether this transaction took effect.
     Open(TxnId),
 }
 
@@ -81,7 +82,7 @@ pub(crate) fn check_ends(
     }
 }
 
-/// An order of one case, once it is seen to explain the history itself.
+/// An order of one case, if it explains the history itself.
 fn explained(check: &Check<'_>, report: Report) -> Result<Report, CheckError> {
     if let Verdict::Satisfied(order) = &report.verdict {
         let holds = certify::order::replay(check.history, check.spec, order);
@@ -94,7 +95,7 @@ fn explained(check: &Check<'_>, report: Report) -> Result<Report, CheckError> {
     Ok(report)
 }
 
-/// The history where these transactions ended so.
+/// The history with these outcomes.
 fn assigned<'h>(history: &'h History, ends: &Ends) -> Cow<'h, History> {
     let mut history = Cow::Borrowed(history);
     for (&txn, &took_effect) in ends {
@@ -108,14 +109,14 @@ fn assigned<'h>(history: &'h History, ends: &Ends) -> Cow<'h, History> {
     history
 }
 
-/// That these ends cannot all be, and why.
+/// These outcomes cannot all be, and why.
 struct EndLemma {
     ends: Ends,
     why: Counterexample,
 }
 
 impl EndLemma {
-    /// The ends that are open in a case; nothing if the case does not have one of the others.
+    /// The open outcomes of a case; `None` if the case contradicts an assigned one.
     fn left(&self, case: &Ends) -> Option<Vec<(TxnId, bool)>> {
         let has_other = |(txn, end): (&TxnId, &bool)| case.get(txn).is_some_and(|it| it != end);
         if self.ends.iter().any(has_other) {
@@ -126,24 +127,24 @@ impl EndLemma {
     }
 }
 
-/// What is to be checked next.
+/// The next check.
 enum Next {
     Case(Ends),
     /// No case is left.
     Refuted(Counterexample),
 }
 
-/// What was learned of the ends.
+/// The lemmas about the outcomes.
 struct Lemmas<'a> {
     check: &'a Check<'a>,
     budget: &'a Budget,
-    /// The transactions whose ends are assigned.
+    /// The transactions with assigned outcomes.
     open: Vec<TxnId>,
     learned: Vec<EndLemma>,
 }
 
 impl Lemmas<'_> {
-    /// Assigns the end of a transaction from now on, and of all others that reads leave in doubt.
+    /// Assigns the outcome of a transaction from now on, and of all others in doubt.
     fn open(&mut self, case: &History, txn: TxnId) {
         let spec = Spec {
             model: Model::Ser,
@@ -158,7 +159,7 @@ impl Lemmas<'_> {
         }
     }
 
-    /// Whether a counterexample holds where some ends are assigned.
+    /// Whether a counterexample holds with some outcomes assigned.
     fn holds(&self, why: &Counterexample, ends: &Ends) -> bool {
         let history = assigned(self.check.history, ends);
         check_counterexample(&history, self.check.spec, why, self.budget).is_ok()
@@ -177,7 +178,7 @@ impl Lemmas<'_> {
         }
     }
 
-    /// Leaves out the ends that a counterexample holds without, many at a time.
+    /// Leaves out outcomes that a counterexample does not need, many at a time.
     fn learn_one(&mut self, why: &Counterexample, case: &Ends) {
         let mut ends = case.clone();
         let mut n_left_out = ends.len();
@@ -196,8 +197,8 @@ impl Lemmas<'_> {
         self.learned.push(EndLemma { ends, why });
     }
 
-    /// A case that no lemma refutes, or the tree of all cases. A lemma whose counterexample names versions that a case has not is none of
-    /// that case, which is seen when the tree is made.
+    /// A case that no lemma refutes, or the tree of all cases. A lemma whose counterexample names versions absent from
+    /// a case does not apply to it, which is noticed when the tree is built.
     fn next_case(&self) -> Result<Next, StopReason> {
         let mut case = Ends::new();
         for is_checked in [false, true] {
@@ -210,7 +211,7 @@ impl Lemmas<'_> {
         unreachable!("the second time it returns")
     }
 
-    /// Refutes a case by lemmas, and says which ends that rests on; nothing if it can be completed, which it then is.
+    /// Refutes a case by lemmas, and returns the outcomes used; `None` if it can be completed, which it then is.
     fn refute(
         &self,
         case: &mut Ends,
@@ -225,7 +226,7 @@ impl Lemmas<'_> {
         lemmas.retain(|(lemma, left)| {
             !is_checked || !left.is_empty() || self.holds(&lemma.why, case)
         });
-        // The fewest open ends first: one that is left is implied.
+        // The fewest open outcomes first: a single one is implied.
         lemmas.sort_by_key(|it| it.1.len());
         let (txn, first) = match lemmas.first() {
             Some((lemma, left)) => match left.as_slice() {
@@ -236,7 +237,7 @@ impl Lemmas<'_> {
                 &[(txn, end)] => (txn, !end),
                 [(txn, _), ..] => (*txn, true),
             },
-            // What took effect explains reads, so that holds more often.
+            // Tried first because a transaction that took effect explains more reads.
             None => match self.open.iter().find(|it| !case.contains_key(it)) {
                 Some(&txn) => (txn, true),
                 None => return Ok(None),

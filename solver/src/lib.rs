@@ -1,7 +1,7 @@
 //! What a history means, from the operations that clients saw to a verdict that anyone can check again.
 //!
 //! The phases, in order, each consuming what the last one made: [`model`] → [`resolve`] → [`relate`] → [`prune`] →
-//! [`decide`] → [`certify`]; a no becomes a proof in `kingsnake-refute`, and words are made by `kingsnake-tell`. From [`relate`] to [`decide`] everything is about graphs (`kingsnake-graph`).
+//! [`decide`] → [`certify`]; `kingsnake-refute` makes the proof of a violation, and `kingsnake-tell` its words. From [`relate`] to [`decide`] everything is about graphs (`kingsnake-graph`).
 //! No GPU and no C++ here: the engines of other crates implement that crate's traits.
 
 #[cfg(test)]

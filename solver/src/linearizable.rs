@@ -1,4 +1,4 @@
-//! The level `linearizable`: asks the engines of registers, and has their answer checked again.
+//! The level `linearizable`: runs the engines for registers, and has their answer checked again.
 
 use kingsnake_certify::linearizable::{MOST_CONFIGURATIONS, stuck};
 use kingsnake_certify::{refute, verify};

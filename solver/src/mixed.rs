@@ -95,7 +95,7 @@ fn a_version_that_was_made_of_a_run_comes_after_all_of_it() {
     assert!(no > 0);
 }
 
-/// A million histories; a share of them is in the test above.
+/// A million histories; the test above runs some of them.
 #[test]
 #[ignore = "make long"]
 fn mixed_levels_agree_with_the_axioms_on_a_million_histories() {

@@ -256,7 +256,7 @@ fn a_no_that_rests_on_assumptions_is_caught() {
             };
             let (budget, backend) = (Budget::unlimited(), &mut Exhaustive { is_trusting: true });
             let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
-            // A no that cannot be proved is withheld; that is how it is caught.
+            // A violation that cannot be proved is withheld; that is how it is caught.
             let answer = report.map(|report| (report.decider, report.verdict));
             matches!(judge(truth, answer), EngineOutcome::Wrong(_))
         })

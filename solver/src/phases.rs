@@ -1,5 +1,4 @@
-//! The phases of a check, each a function from what the phase before made. Whoever needs only the first of them (`export`, `stats`,
-//! the benchmarks) calls the same ones.
+//! The phases of a check, each a function of the previous result. `export`, `stats` and the benchmarks call the first ones.
 
 use crate::budget::StopReason;
 use crate::certify;

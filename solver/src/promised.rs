@@ -1,4 +1,4 @@
-//! The one door: a history and what it is held to go in, a report with a checked verdict comes out.
+//! The entry point: takes a history and a promise, returns a report with a checked verdict.
 
 use kingsnake_adya::AdyaError;
 use kingsnake_history::promise::Promise;
@@ -31,7 +31,7 @@ pub fn check_promise(
     }
 }
 
-/// Checks what the database recorded. Nothing is searched.
+/// Checks the database's record. Nothing is searched.
 fn check_recorded(
     history: &History,
     promise: &Promise,

@@ -1,4 +1,4 @@
-//! What a check returns: a verdict, which phase gave it, what it took; or why there is none.
+//! What a check returns: a verdict, its decider and statistics; or why there is none.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::prune::PruneStats;
 use crate::resolve::ResolveError;
 use crate::verdict::Verdict;
 
-/// Which part of the line gave the answer.
+/// The phase or engine that gave the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decider {
     /// Some read cannot have happened at any level.
@@ -35,7 +35,7 @@ pub enum Decider {
     Replay,
     /// Another level's answer implies this one, or its proof holds here as well.
     Implied(Level),
-    /// Nothing did: the check stopped.
+    /// None: the check stopped.
     None,
 }
 
@@ -58,10 +58,10 @@ impl Decider {
     }
 }
 
-/// What a check took.
+/// Statistics of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckStats {
-    /// How long each phase took, in order.
+    /// Duration of each phase, in order.
     pub phases: Vec<(&'static str, Duration)>,
     /// Transactions that count.
     pub n_counted: usize,
@@ -81,31 +81,32 @@ pub struct CheckStats {
     pub n_pairs: u64,
     /// Constraints that were open after pruning.
     pub n_open: usize,
-    /// What pruning did.
+    /// Statistics of pruning.
     pub prune: PruneStats,
-    /// What the heuristic did, if a back end was asked with one.
+    /// Statistics of the heuristic, if a back end was asked with one.
     pub heuristic: Option<HeuristicStats>,
-    /// What deciding did, if a back end was asked.
+    /// Statistics of the back end, if one was asked.
     pub decide: Option<DecideStats>,
 }
 
-/// A verdict, who gave it, and what it took.
+/// A verdict, its decider, and statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// The answer, already checked again by [`crate::certify`].
     pub verdict: Verdict,
-    /// What was checked.
+    /// The promise.
     pub spec: Spec,
-    /// Who gave the answer.
+    /// The decider.
     pub decider: Decider,
-    /// What it took.
+    /// The statistics.
     pub stats: CheckStats,
 }
 
-/// A check that could not be carried out; this says nothing about the database.
+/// A check that could not be carried out; this tells nothing about the database.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum CheckError {
-    /// The history does not say enough.
+    /// The history lacks information.
     #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// The level needs times.
@@ -117,20 +118,20 @@ pub enum CheckError {
     /// The history is not one of registers.
     #[error(transparent)]
     NotRegisters(#[from] kingsnake_linearizable::NotRegisters),
-    /// What the database recorded does not say enough.
+    /// The database's record lacks information.
     #[error(transparent)]
     Recorded(#[from] kingsnake_adya::AdyaError),
     /// A back end failed.
     #[error(transparent)]
     Decide(#[from] DecideError),
-    /// An answer did not stand up to being checked again: a bug of this program. The answer is withheld.
+    /// An answer was rejected when it was checked again: a bug of this program. The answer is withheld.
     #[error("internal error: {decider} answered {answer}, which does not hold: {why}")]
     Uncertified {
-        /// Who gave it.
+        /// The decider.
         decider: &'static str,
-        /// What it was.
+        /// The answer.
         answer: &'static str,
-        /// What is wrong with it.
+        /// The reason for the rejection.
         why: Refusal,
     },
 }

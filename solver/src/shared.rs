@@ -1,4 +1,4 @@
-//! What checks of one history at several levels have in common: what its reads mean, and the graph of a model.
+//! What checks of one history at several levels share: the meaning of its reads, and the graph of a model.
 //!
 //! The clock only adds edges to a graph (docs/theory.md), so levels that differ in nothing else share one.
 
@@ -13,7 +13,7 @@ use crate::verdict::Finding;
 #[derive(Clone, Debug)]
 pub struct Shared {
     resolved: Resolved,
-    /// Without the edges of the clock; at most one for each model, with and without session order.
+    /// Without the edges of the clock; at most one per model, with and without session order.
     graphs: Vec<Polygraph>,
 }
 
@@ -26,7 +26,7 @@ impl Shared {
         }
     }
 
-    /// The graph of a level; or what cannot be at it.
+    /// The graph of a level; or why there is none.
     pub(crate) fn graph(
         &mut self,
         history: &History,
@@ -57,7 +57,7 @@ impl Shared {
         }))
     }
 
-    /// Gives back the memory of a level's graph, which no other level needs any more.
+    /// Frees the graph of a level if no other level needs it.
     pub(crate) fn forget(&mut self, spec: Spec) {
         let kind = |spec: Spec| (spec.model, spec.session_order);
         self.graphs.retain(|graph| kind(graph.spec()) != kind(spec));

@@ -22,11 +22,11 @@ pub struct Techniques {
     pub estimate: bool,
     /// `witness`: try the estimated order as an answer before asking a solver.
     pub witness: bool,
-    /// `heuristic`: which sides are assumed before a solver is asked.
+    /// `heuristic`: the sides assumed before a solver is asked.
     pub heuristic: Heuristic,
-    /// How reachability is kept.
+    /// How reachability is stored.
     pub reachability: Reachability,
-    /// How many pruning rounds at most; `None` is to the fixpoint.
+    /// Maximum number of pruning rounds; `None` is to the fixpoint.
     pub prune_rounds: Option<usize>,
 }
 

@@ -1,4 +1,5 @@
-//! How tight an order is: which pairs of transactions every order that explains the history has the same way round, and which can
+//! The tightness of an order: the pairs of transactions that every order explaining the history has the same way round,
+//! and those that can
 //! change places.
 //!
 //! A path of known edges forces a pair. Adding to the known edges, for each open constraint, the side that the order takes gives a
@@ -32,7 +33,7 @@ pub struct Tightness {
 }
 
 impl Tightness {
-    /// Pairs of which it is not known whether an order has them the other way round.
+    /// Pairs for which this is unknown.
     pub fn n_undecided(&self) -> u64 {
         self.n_pairs - self.n_forced - self.n_free
     }

@@ -41,7 +41,7 @@ fn ask(
     )
 }
 
-/// What the oracle says; nothing where a weak level meets more than registers.
+/// The oracle's answer; `None` at a weak level with more than registers.
 fn truth(history: &History, spec: Spec) -> Option<bool> {
     match spec.model {
         Model::Psi => parallel::hold_by_sources(history, spec.session_order),
@@ -60,7 +60,7 @@ fn every_answer_is_the_oracles_whether_checked_or_implied() {
             let asked = levels(asked_with(session_order));
             let answers = match ask(&history, session_order, &Budget::unlimited()) {
                 Ok(answers) => answers,
-                // The stand-in for a solver says no where it does not know, and is found out.
+                // The stand-in solver returns UNSAT without knowing; this is noticed.
                 Err(
                     CheckError::Resolve(_)
                     | CheckError::Uncertified {
@@ -139,7 +139,7 @@ fn conditions_and_aggregates_are_answered_at_every_level() {
             let asked = levels(asked_with(session_order));
             let answers = match ask(&history, session_order, &Budget::unlimited()) {
                 Ok(answers) => answers,
-                // The stand-in for a solver is found out.
+                // The wrong answer of the stand-in solver is noticed.
                 Err(CheckError::Uncertified { .. } | CheckError::Decide(_)) => continue,
                 Err(error) => panic!("seed {seed}: {error}\n{}", sketch(&history)),
             };

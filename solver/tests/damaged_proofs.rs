@@ -1,4 +1,4 @@
-//! Claims that the history does not bear out are rejected, one kind of claim after the other.
+//! Claims that the history does not support are rejected, one kind of claim after the other.
 
 // A sketch that cannot be read is a mistake in the test, and may end it.
 #![allow(clippy::unwrap_used)]

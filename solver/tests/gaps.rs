@@ -125,7 +125,7 @@ fn the_graph_of_many_ranges_is_nearly_linear() {
     };
     let (n_nodes, n_edges) = size(N);
     assert!(n_nodes <= 3 * N, "{n_nodes}");
-    // Two gaps a reader, each of at most 2 log n intervals.
+    // Two gaps per reader, each of at most 2 log n intervals.
     assert!(n_edges <= 34 * N, "{n_edges}");
 }
 

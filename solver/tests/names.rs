@@ -1,5 +1,5 @@
-//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, and one
-//! file says which node an edge touches.
+//! One name a thing (docs/ARCHITECTURE.md, glossary): no two public types of the workspace share a name, no two types of one crate do,
+//! private ones too, and one file says which node an edge touches.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Names that mean the same in several crates. An error is found through its crate; a verdict of the facade is the history's
+/// Names with the same meaning in several crates. An error belongs to its crate; the facade's verdict is the history's
 /// with the history beside it.
 const SAME_THING: [&str; 2] = ["Error", "Verdict"];
 
@@ -35,12 +35,20 @@ fn texts() -> Vec<(PathBuf, String)> {
     found.into_iter().map(read).collect()
 }
 
-/// The public type that a line declares.
+/// The type that a line declares; types of modules within a file, which are those of tests, are indented.
 fn declared(line: &str) -> Option<&str> {
-    let rest = ["pub struct ", "pub enum ", "pub trait "]
+    let rest = ["struct ", "enum ", "trait "]
         .iter()
         .find_map(|start| line.strip_prefix(start))?;
     rest.split(|it: char| !it.is_alphanumeric()).next()
+}
+
+/// A line without the words that say who sees what it declares.
+fn unveiled(line: &str) -> &str {
+    match line.strip_prefix("pub(") {
+        Some(rest) => rest.split_once(") ").map_or(line, |it| it.1),
+        None => line.strip_prefix("pub ").unwrap_or(line),
+    }
 }
 
 #[test]
@@ -48,12 +56,39 @@ fn no_two_public_types_share_a_name() {
     let texts = texts();
     let mut places: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
     for (path, text) in &texts {
-        for name in text.lines().filter_map(declared) {
+        let public = text.lines().filter_map(|line| line.strip_prefix("pub "));
+        for name in public.filter_map(declared) {
             places.entry(name).or_default().push(path);
         }
     }
     assert!(places.len() > 300, "the sources were not found");
     places.retain(|name, places| places.len() > 1 && !SAME_THING.contains(name));
+    assert!(places.is_empty(), "one name, several types: {places:#?}");
+}
+
+/// The crate of a file.
+fn package(path: &Path) -> &Path {
+    let mut folders = path.ancestors().skip(1);
+    let found = folders.find(|folder| folder.join("Cargo.toml").exists());
+    found.expect("every source file is in a crate")
+}
+
+#[test]
+fn no_two_types_of_one_crate_share_a_name() {
+    let texts = texts();
+    let mut places: BTreeMap<(&Path, &str), Vec<&Path>> = BTreeMap::new();
+    for (path, text) in &texts {
+        let of_tests = |it: &str| it == "tests" || it == "examples" || it.ends_with("tests.rs");
+        let mut parts = path.components().map(|it| it.as_os_str().to_string_lossy());
+        if parts.any(|it| of_tests(&it)) {
+            continue;
+        }
+        for name in text.lines().map(unveiled).filter_map(declared) {
+            places.entry((package(path), name)).or_default().push(path);
+        }
+    }
+    assert!(places.len() > 1_000, "the sources were not found");
+    places.retain(|_, places| places.len() > 1);
     assert!(places.is_empty(), "one name, several types: {places:#?}");
 }
 

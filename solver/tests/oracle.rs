@@ -1,4 +1,4 @@
-//! The oracle against cases that everybody knows, against a more literal oracle, and against itself.
+//! The oracle against well-known cases, against a more literal oracle, and against itself.
 
 mod support;
 

@@ -15,7 +15,7 @@ use kingsnake_solver::resolve::resolve;
 
 type Assumption = (KeyId, TxnId, TxnId);
 
-/// Every step that could be claimed, true or not.
+/// Every possible claim of a step, true or not.
 fn claims(history: &History, spec: Spec) -> Vec<Step> {
     let mut steps = Vec::new();
     let keys = (0..history.n_keys() as u32).map(KeyId);

@@ -133,12 +133,12 @@ fn weak_generated(directory: &Path, runs: usize, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What several runs of one check took.
+/// The results of several runs of one check.
 struct TimedRuns {
     median: f64,
     least: f64,
     most: f64,
-    /// Reading every byte of the history, in this process, between the runs.
+    /// The time of reading every byte of the history, in this process, between the runs.
     yardstick: f64,
     peak: u64,
 }
@@ -217,7 +217,7 @@ fn peak_memory(program: &Path, history: &Path, level: &[&str]) -> Result<u64> {
         .context("the JSON document has no peak memory")
 }
 
-/// Reads every byte once: what no checker can do without.
+/// Reads every byte once: the minimum for any checker.
 fn read_all(path: &Path) -> Result<Duration> {
     let start = Instant::now();
     let mut sum = 0_u64;

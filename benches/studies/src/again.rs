@@ -1,5 +1,5 @@
-//! Cells that failed for a reason that may have passed, such as a signal or a full disk, run again when their directory is
-//! opened again, and no more than a few times.
+//! Cells that failed for a reason that may have passed, such as a signal or a full disk, run again when their directory
+//! is opened again, a limited number of times.
 //!
 //! A row's field `attempt` is 0 where it ended by itself. Otherwise it counts how often its cell has failed so.
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use kingsnake_text::count;
 
-/// A cell that failed so often keeps its row.
+/// After this many failures a cell keeps its row.
 const MOST_ATTEMPTS: u32 = 3;
 
 /// Whether a row's cell runs again.
@@ -41,12 +41,12 @@ impl Again {
         self.0.remove(cell).is_some()
     }
 
-    /// What to say of them, if there are any.
+    /// The message about them, if there are any.
     pub fn words(&self) -> Option<String> {
         let n_cells = self.0.len();
         (n_cells > 0).then(|| {
             format!(
-                "{} ended by a signal or by a full or broken disk before, and tried again",
+                "tried again: {} ended by a signal, or by a full or broken disk",
                 count(n_cells, "cell")
             )
         })

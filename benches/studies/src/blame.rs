@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::Error;
 
-/// Where a text came from, for telling errors in it.
+/// The origin of a text, for errors in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// The file's name, as it is shown.
@@ -14,7 +14,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The words with the place that they are about.
+    /// The message with its place in the text.
     pub fn blame(&self, span: Range<usize>, words: &str) -> Error {
         let at = span.start.min(self.text.len());
         let before = self.text.get(..at).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What a reader must know before comparing the numbers of an experiment: unlike machines, runs far from the others, and cells
-//! that asked for a device and did not get it, and runs that were left out.
+//! What a reader must know before comparing the numbers of an experiment: different machines, outliers, cells that
+//! requested a device and did not get it, and omitted runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::recipe::Measure;
 use crate::row::Row;
 use crate::summary::spread;
 
-/// The caveats of an experiment, a sentence each.
+/// The caveats of an experiment, one sentence each.
 pub fn caveats(
     shown: &SettledExperiment,
     points: &[Vec<&Row>],

@@ -1,5 +1,5 @@
-//! The primitives for running cells elsewhere: list them, prepare what they need, run some of them and write each row to a
-//! file of its own. `slurm` uses them, and so can any other engine.
+//! The operations for running cells elsewhere: list them, prepare what they need, run some of them and write each row
+//! to a file of its own. `slurm` uses them, and other engines can.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
@@ -204,7 +204,7 @@ impl Runner<'_> {
         Ok(Needs {
             study: self.study.name.clone(),
             timeout: Some(self.limits.timeout),
-            memory: slurm::memory(self.study.memory, "--memory")?,
+            memory: slurm::memory(self.study.memory, "--memory-limit")?,
             processors: named.max().unwrap_or(1),
             command,
         })
@@ -233,7 +233,7 @@ pub fn found<T>(ids: &[String], all: impl Iterator<Item = (String, T)>) -> Resul
 }
 
 impl Row {
-    /// A cell that never came back.
+    /// A cell that did not come back.
     fn lost(heading: &Heading, reason: String) -> Row {
         Row {
             outcome: RowOutcome::Failed,

@@ -16,7 +16,7 @@ const CLOSE: f64 = 1.5;
 /// A ratio closer to one than this is no difference.
 const NOTICED: f64 = 1.05;
 
-/// A claim and what the rows say to it.
+/// A claim and its comparison with the rows.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The claim, in words.
@@ -31,7 +31,7 @@ pub struct Judged {
     pub words: String,
 }
 
-/// What follows from a comparison.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClaimFinding {
     /// The same, within measure; or better in time.
@@ -144,9 +144,9 @@ fn is_told_apart(one: &Spread, other: &Spread) -> bool {
 
 fn noise(one: &Spread, other: &Spread) -> String {
     if one.n.min(other.n) < 2 {
-        "not told from noise: one run only".to_owned()
+        "within noise: one run only".to_owned()
     } else {
-        "not told from noise: the ranges of the runs overlap".to_owned()
+        "within noise: the ranges of the runs overlap".to_owned()
     }
 }
 
@@ -172,7 +172,7 @@ fn compare_times(ours: &Spread, limit: f64, stated: &Stated) -> Found {
         }
         _ if within && ours.n > 1 => found(
             ClaimFinding::Noise,
-            "not told from noise: the paper's number lies within the range of the runs",
+            "within noise: the paper's number lies within the range of the runs",
         ),
         Bound::AtMost if factor >= 1.0 => found(ClaimFinding::Agrees, "within the bound"),
         Bound::Exact if factor >= 1.0 => found(
@@ -339,7 +339,7 @@ fn most(of: (f64, bool), over: (f64, bool), stated: &Stated) -> (String, ClaimFi
     )
 }
 
-/// A number with as many digits as are worth reading.
+/// A number with a reasonable number of digits.
 pub fn short(number: f64) -> String {
     if !number.is_finite() {
         return "∞".to_owned();

@@ -24,17 +24,17 @@ use crate::start::{Caller, Mode};
 use crate::switches::cell_line;
 use crate::{histories, machine, report, slurm, words};
 
-/// So many cells are taken up together: their histories are made, then they run.
+/// Number of cells taken at a time: their histories are made, then they run.
 pub const BLOCK: usize = 1_000;
 
-/// How a study is run.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct StudyOptions {
     /// Where everything goes.
     pub directory: PathBuf,
     /// Checks at a time.
     pub jobs: usize,
-    /// What is done with the cells.
+    /// What to do with the cells.
     pub mode: Mode,
     /// Forget the rows that are there.
     pub restart: bool,
@@ -50,7 +50,7 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
     match &options.mode {
         Mode::List { json } => return runner.list(*json, caller.listener),
         Mode::Cells(ids) => return runner.run_cells(ids, caller),
-        Mode::Slurm(_) => slurm::expect(study.memory, "--memory")?,
+        Mode::Slurm(_) => slurm::expect(study.memory, "--memory-limit")?,
         Mode::Local | Mode::Prepare => {}
     }
     let mut ledger = Ledger::open(&options.directory, study, options.restart)?;
@@ -92,7 +92,7 @@ pub fn conduct(study: &Study, options: &StudyOptions, caller: &mut Caller<'_>) -
     })
 }
 
-/// Reports; who listens may be gone.
+/// Reports; the listener may be gone.
 pub fn tell(listener: &mut dyn StudyListener, event: StudyEvent<'_>) -> Result<()> {
     listener.event(event).context("cannot write to stdout")
 }
@@ -116,7 +116,7 @@ fn names_threads(check: &[String]) -> bool {
     check.iter().any(|word| word.starts_with("--threads"))
 }
 
-/// Threads of a cell, where several run at a time or a scheduler gave it a part of the machine.
+/// Threads per cell, if several run at a time or a scheduler assigned a part of the machine.
 pub fn threads(jobs: usize) -> Option<usize> {
     let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
     let given = given.and_then(|word| word.parse().ok());
@@ -127,7 +127,7 @@ pub fn threads(jobs: usize) -> Option<usize> {
     Some((given.unwrap_or(cores) / jobs).max(1))
 }
 
-/// How large a cell may become, where so many run at a time.
+/// The memory limit of a cell, if this many run at a time.
 pub fn memory(jobs: usize) -> Option<u64> {
     machine::available().map(|free| free / 10 * 9 / jobs.max(1) as u64)
 }
@@ -307,7 +307,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What is left of the study, by what the rows so far took.
+    /// The rest of the study, estimated from the rows so far.
     pub fn progress(&self, ledger: &Ledger) -> StudyProgress {
         let rows = self.study.rows_of_cells(ledger.rows());
         let mut estimate = Estimate::default();
@@ -320,7 +320,7 @@ impl<'a> Runner<'a> {
         StudyProgress::new(estimate, self.jobs)
     }
 
-    /// The next cells that have no row and are not left out, at most so many.
+    /// The next cells that have no row and are not left out, at most this many.
     pub fn next(
         &self,
         cells: &mut impl Iterator<Item = Cell>,

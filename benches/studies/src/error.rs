@@ -1,8 +1,8 @@
-//! What can go wrong with a study, apart from what its checks answer.
+//! Errors of a study, apart from the answers of its checks.
 
 use std::error::Error as Source;
 
-/// Why a study does not run, or does not go on.
+/// Why a study does not run, or does not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A study file that makes no sense, with its line.
@@ -11,12 +11,12 @@ pub enum Error {
     /// A request that cannot be met.
     #[error("{0}")]
     Refused(String),
-    /// Something outside that failed.
+    /// An external failure.
     #[error("{doing}")]
     Outside {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
-        /// What the system, or a library, said.
+        /// The message of the system, or of a library.
         source: Box<dyn Source + Send + Sync>,
     },
 }

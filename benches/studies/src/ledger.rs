@@ -1,6 +1,6 @@
 //! The rows of a study on disk: `study.json` says whose they are, `rows.jsonl` is the truth, `rows.csv` repeats it.
 //!
-//! Invariant: a row is on disk before anybody hears of it, and a line that a crash tore is cut off, so that its cell
+//! Invariant: a row is on disk before it is reported, and a line torn by a crash is cut off, so that its cell
 //! runs again.
 
 use std::collections::BTreeSet;
@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::error::{Context, Result, bail};
 use rustc_hash::FxHasher;
@@ -57,7 +58,7 @@ impl Ledger {
             expect_same(&about, &identity, directory)?;
         } else if rows_at.exists() {
             bail!(
-                "{} has no study.json, so the study that its rows belong to is unknown; choose another --out, or pass --restart to delete them",
+                "{} has no study.json, so the study of its rows is unknown; choose another --out, or pass --restart to delete them",
                 rows_at.display()
             );
         } else {
@@ -136,7 +137,7 @@ impl Returned for Ledger {
     fn merge(&mut self) -> Result<Vec<String>> {
         let mut new = Vec::new();
         for row in rowfiles::read(&self.directory)? {
-            // What failed before, and runs again, is no news.
+            // A failure that is retried is not reported.
             let is_known = row.attempt > 0 && row.attempt <= self.again.attempts(&row.cell);
             if !self.has(&row.cell) && !is_known {
                 new.push(row.cell.clone());
@@ -334,42 +335,65 @@ fn identity(study: &Study) -> Result<Value> {
 /// A file's fingerprint, or that of a directory's files together; those of links to directories are not among them, and pipes and
 /// devices are an error.
 pub fn content(path: &Path) -> Result<String> {
-    let mut hasher = FxHasher::default();
-    let mut size = 0;
-    add_content(path, &mut hasher, &mut size)
+    content_within(path, Duration::MAX)
+}
+
+/// The same, unless reading takes longer than this.
+pub fn content_within(path: &Path, limit: Duration) -> Result<String> {
+    let mut print = Print {
+        hasher: FxHasher::default(),
+        size: 0,
+        until: Instant::now().checked_add(limit),
+    };
+    print
+        .add(path)
         .with_context(|| format!("cannot read {}", path.display()))?;
+    let Print { hasher, size, .. } = print;
     Ok(format!("{size} bytes, {:016x}", hasher.finish()))
 }
 
-fn add_content(path: &Path, hasher: &mut FxHasher, size: &mut u64) -> std::io::Result<()> {
-    let kind = fs::metadata(path)?;
-    if kind.is_dir() {
-        let mut inside: Vec<PathBuf> = fs::read_dir(path)?
-            .map(|entry| entry.map(|it| it.path()))
-            .collect::<Result<_, _>>()?;
-        inside.sort();
-        // Links may lead in a circle.
-        for path in inside
-            .into_iter()
-            .filter(|it| !(it.is_symlink() && it.is_dir()))
-        {
-            hasher.write(path.file_name().unwrap_or_default().as_encoded_bytes());
-            add_content(&path, hasher, size)?;
-        }
-        return Ok(());
-    }
-    if !kind.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        let n = file.read(&mut buffer)?;
-        if n == 0 {
+/// What was read so far.
+struct Print {
+    hasher: FxHasher,
+    size: u64,
+    until: Option<Instant>,
+}
+
+impl Print {
+    fn add(&mut self, path: &Path) -> std::io::Result<()> {
+        let kind = fs::metadata(path)?;
+        if kind.is_dir() {
+            let mut inside: Vec<PathBuf> = fs::read_dir(path)?
+                .map(|entry| entry.map(|it| it.path()))
+                .collect::<Result<_, _>>()?;
+            inside.sort();
+            // Links may lead in a circle.
+            for path in inside
+                .into_iter()
+                .filter(|it| !(it.is_symlink() && it.is_dir()))
+            {
+                self.hasher
+                    .write(path.file_name().unwrap_or_default().as_encoded_bytes());
+                self.add(&path)?;
+            }
             return Ok(());
         }
-        *size += n as u64;
-        hasher.write(&buffer[..n]);
+        if !kind.is_file() {
+            return Err(std::io::Error::other("it is no regular file"));
+        }
+        let mut file = File::open(path)?;
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            let n = file.read(&mut buffer)?;
+            if n == 0 {
+                return Ok(());
+            }
+            if self.until.is_some_and(|it| Instant::now() > it) {
+                return Err(std::io::Error::other("it takes longer than it may"));
+            }
+            self.size += n as u64;
+            self.hasher.write(&buffer[..n]);
+        }
     }
 }
 

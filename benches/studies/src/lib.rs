@@ -1,5 +1,5 @@
-//! Long studies: every cell (a history, switches, a seed) is checked in a process of its own, each row is written as it
-//! finishes, a stopped study goes on where it stopped, and figures and a page are drawn from the rows.
+//! Long studies: every cell (a history, switches, a seed) is checked in a process of its own, each row is written when
+//! it finishes, an interrupted study resumes, and figures and a page are drawn from the rows.
 //!
 //! ```text
 //! file.toml -recipe-> Recipe -design-> Study -conduct-> rows -summary-> points -figure, report-> SVG, HTML
@@ -7,7 +7,7 @@
 //!
 //! Cells that are no study (many histories, a hunt) run as a [`batch`]. Cells may run elsewhere: `rows.d/` takes their rows, one file per row, and `slurm` submits them to a cluster.
 //!
-//! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
+//! Invariant: `rows.jsonl` has exactly one line per finished cell, however the process ended.
 
 mod again;
 mod anneal;
@@ -52,7 +52,7 @@ pub use anneal::{AnnealRun, AnnealStudy};
 pub use batch::{Batch, BatchEnded, BatchOptions, Item, batch};
 pub use conduct::{memory as memory_each, threads as threads_each};
 pub use error::Error;
-pub use ledger::content as fingerprint;
+pub use ledger::{content as fingerprint, content_within as fingerprint_within};
 pub use listener::{StudyEvent, StudyListener};
 pub use process::{ChildEnding, EndedChild, Limits, is_passing, run as run_process, stay_on_leash};
 pub use reach::{ReachStudy, reach};

@@ -1,4 +1,4 @@
-//! What a study reports while it runs. This crate prints nothing; the command line does.
+//! The reports of a running study. This crate prints nothing; the command line does.
 
 use std::fmt::Display;
 use std::io;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crate::error::{Context, Result};
 
-/// Something to report.
+/// A report.
 #[derive(Clone, Debug)]
 pub enum StudyEvent<'a> {
     /// This many cells are to run.
     Begin(usize),
-    /// Something else than a cell is going on.
+    /// Another step than a cell is running.
     Doing(&'a str),
     /// A cell has ended.
     Ended {
@@ -21,14 +21,14 @@ pub enum StudyEvent<'a> {
         row: &'a str,
         /// Since the beginning.
         gone: Duration,
-        /// About how long the rest takes.
+        /// Estimate of the remaining time.
         left: Duration,
     },
     /// All that could run has run.
     End,
-    /// Something that the user should know.
+    /// A warning for the user.
     Warning(&'a str),
-    /// Lines of a list, for stdout. Nobody else reads them, so an error of the kind `BrokenPipe` ends the list.
+    /// Lines of a list, for stdout, its only reader; an error of the kind `BrokenPipe` ends the list.
     Listed(&'a str),
     /// A part of the answer, for stdout; `always` if it is printed even with `--quiet`.
     Text {
@@ -39,16 +39,16 @@ pub enum StudyEvent<'a> {
     },
 }
 
-/// Who hears it.
+/// A listener.
 pub trait StudyListener {
     /// Takes note. An error ends the study.
     fn event(&mut self, event: StudyEvent<'_>) -> io::Result<()>;
 }
 
-/// Lines are told when they are so many bytes together.
+/// Lines are passed on when they have this many bytes together.
 const ENOUGH: usize = 1 << 16;
 
-/// A list without end costs no memory, and ends where nobody reads it.
+/// A list of any length costs no memory, and ends when its reader is gone.
 pub fn list<T: Display>(
     lines: impl Iterator<Item = T>,
     listener: &mut dyn StudyListener,

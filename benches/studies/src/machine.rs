@@ -1,4 +1,7 @@
-//! What the system tells of this machine and its processes; `None` where it does not tell.
+//! Facts about this machine and its processes; `None` if the system does not report them.
+
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 
 /// The largest resident size of a process so far, in bytes.
 #[cfg(target_os = "linux")]
@@ -23,8 +26,9 @@ pub fn available() -> Option<u64> {
 #[cfg(target_os = "linux")]
 pub fn processor() -> Option<String> {
     use procfs::Current;
-    let all = procfs::CpuInfo::current().ok()?;
-    Some(all.model_name(0)?.to_owned())
+    static NAME: OnceLock<Option<String>> = OnceLock::new();
+    let read = || Some(procfs::CpuInfo::current().ok()?.model_name(0)?.to_owned());
+    NAME.get_or_init(read).clone()
 }
 
 /// The largest resident size of a process so far, in bytes.

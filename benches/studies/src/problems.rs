@@ -1,4 +1,4 @@
-//! What must not happen in a study: a verdict other than the known one, two answers to one question, a check that fails.
+//! Problems of a study: a verdict other than the known one, two answers to one question, a check that fails.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use crate::cell::Cell;
 use crate::design::Study;
 use crate::row::{Row, RowOutcome};
 
-/// Something that must not happen.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StudyProblem {
     /// Another verdict than the right one.
@@ -17,7 +17,7 @@ pub enum StudyProblem {
         expected: &'static str,
         /// The one given.
         given: String,
-        /// How to see it again.
+        /// How to reproduce it.
         command: String,
     },
     /// Two verdicts on the same history at the same level.
@@ -36,9 +36,9 @@ pub enum StudyProblem {
     },
     /// Checks that ended without an answer, for one reason.
     Failed {
-        /// What they said.
+        /// Their messages.
         reason: String,
-        /// How to see the first of them again.
+        /// How to reproduce the first of them.
         command: String,
         /// How many there are.
         n_cells: usize,

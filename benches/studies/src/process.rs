@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use crate::error::{Context, Result};
 use crate::machine;
 
-/// How often a child is looked at.
+/// Interval between two looks at a child.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// How far a child may go.
+/// The limits of a child.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The wall time that it may take, as it was given.
@@ -37,7 +37,7 @@ pub enum ChildEnding {
     Late,
     /// Killed: it became too large.
     Large,
-    /// Somebody wanted the study or the child to stop.
+    /// The study or the child was asked to stop.
     Stopped,
 }
 
@@ -46,9 +46,9 @@ pub enum ChildEnding {
 pub struct EndedChild {
     /// How.
     pub ending: ChildEnding,
-    /// What it wrote.
+    /// Its output.
     pub stdout: String,
-    /// What it complained about.
+    /// Its error output.
     pub stderr: String,
     /// From its start to its end.
     pub wall: Duration,
@@ -56,7 +56,8 @@ pub struct EndedChild {
     pub peak: Option<u64>,
 }
 
-/// What a process says whose machine had no room, or whose disk failed: full, over quota, broken, gone, out of memory or of files.
+/// Messages of a process whose machine had no room, or whose disk failed: full, over quota, broken, gone, out of memory
+/// or of files.
 const PASSING: [&str; 8] = [
     "(os error 5)",
     "(os error 12)",
@@ -137,7 +138,8 @@ fn drain(
             let _ = from.read_to_end(&mut bytes);
         }
         drop(closed);
-        String::from_utf8_lossy(&bytes).into_owned()
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     })
 }
 

@@ -55,7 +55,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// So many cells of this point wait.
+    /// This many cells of this point wait.
     pub fn wait(&mut self, point: usize, n_cells: usize) {
         *self.waiting.entry(point).or_default() += n_cells;
     }

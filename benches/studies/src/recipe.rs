@@ -38,7 +38,7 @@ pub struct Recipe {
     /// Seconds that one check may take.
     #[serde(default = "five_minutes")]
     pub timeout: f64,
-    /// What `{name}` stands for.
+    /// The values of `{name}`.
     #[serde(default)]
     pub parameters: BTreeMap<String, Scalar>,
     /// What a paper has in place of these.
@@ -68,7 +68,7 @@ fn five_minutes() -> f64 {
 pub struct Paper {
     /// Seconds that one check may take.
     pub timeout: Option<f64>,
-    /// What `{name}` stands for.
+    /// The values of `{name}`.
     #[serde(default)]
     pub parameters: BTreeMap<Spanned<String>, Scalar>,
 }
@@ -132,15 +132,15 @@ pub struct Experiment {
     /// Switches of its checks.
     #[serde(default)]
     pub check: Words,
-    /// What is varied.
+    /// The axes.
     #[serde(rename = "axis", default)]
     pub axes: Vec<Axis>,
     /// What is not run.
     #[serde(rename = "skip", default)]
     pub skips: Vec<Skip>,
-    /// How it is drawn.
+    /// How to draw it.
     pub figure: Option<Figure>,
-    /// What is tabulated.
+    /// The tables.
     #[serde(default)]
     pub tables: Vec<StudyTable>,
     /// What a paper says about it.
@@ -195,7 +195,7 @@ pub struct Skip {
     pub above: BTreeMap<Spanned<String>, f64>,
 }
 
-/// How an experiment is drawn. Axes that are neither `x` nor `series` give one picture a value.
+/// How to draw an experiment. Axes that are neither `x` nor `series` give one picture per value.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {

@@ -1,4 +1,4 @@
-//! One finished cell: what was run, what it answered, what it took.
+//! One finished cell: what was run, the answer, and the cost.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,13 +27,13 @@ pub struct Row {
     pub outcome: RowOutcome,
     /// `satisfied`, `violated` or `unknown`.
     pub verdict: String,
-    /// Why it is unknown, or what went wrong.
+    /// Why it is unknown, or the error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// How often the cell failed for reasons that may have passed; 0 of a row that did not.
     #[serde(default, skip_serializing_if = "again::is_settled")]
     pub attempt: u32,
-    /// Who gave the answer.
+    /// The decider.
     #[serde(default)]
     pub decider: String,
     /// The program's version.
@@ -87,7 +87,7 @@ impl Made {
     }
 }
 
-/// How a run went.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowOutcome {
@@ -116,7 +116,7 @@ impl RowOutcome {
     }
 }
 
-/// What a check took; see docs/json.md. Fields that this version does not know are kept.
+/// The cost of a check; see docs/json.md. Unknown fields are kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowStats {
@@ -167,7 +167,7 @@ pub struct Round {
     pub seconds: f64,
 }
 
-/// The solver's account.
+/// The statistics of the solver.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Solver {
@@ -246,11 +246,11 @@ pub fn row(heading: &Heading, ended: &EndedChild) -> Option<Row> {
         ChildEnding::Stopped => return None,
         ChildEnding::Late => {
             row.outcome = RowOutcome::Time;
-            "killed: it went on after its time limit".clone_into(&mut row.reason);
+            "killed after its time limit".clone_into(&mut row.reason);
         }
         ChildEnding::Large => {
             row.outcome = RowOutcome::Memory;
-            "killed: its process became larger than its memory limit".clone_into(&mut row.reason);
+            "killed after its memory limit".clone_into(&mut row.reason);
         }
         ChildEnding::Exited(status) => {
             let document = match status.code() {

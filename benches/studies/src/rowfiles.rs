@@ -110,7 +110,7 @@ mod tests {
         write(directory, &row("a", "satisfied")).unwrap();
         write(directory, &row("b", "violated")).unwrap();
         write(directory, &row("a", "satisfied")).unwrap();
-        // What a killed writer leaves is not a row.
+        // A killed writer leaves no row.
         fs::write(directory.join("rows.d/.x.host.1.part"), "{").unwrap();
         let mut cells: Vec<String> = read(directory)
             .unwrap()

@@ -1,4 +1,4 @@
-//! Multiplies an experiment's workloads and axes out into points, and finds what its figure and claims speak of.
+//! Multiplies an experiment's workloads and axes out into points, and finds those that its figure and claims refer to.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -41,7 +41,7 @@ pub struct Settler<'a> {
     stems: HashMap<String, usize>,
 }
 
-/// What one value of an axis does.
+/// The effect of one value of an axis.
 #[derive(Clone)]
 struct AxisValue {
     label: Label,

@@ -1,4 +1,4 @@
-//! From what was asked to a study that runs.
+//! From a request to a running study.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use crate::recipe::{Measure, Recipe, StudyWorkload, enlarge, read};
 use crate::rules::Rules;
 use crate::slurm::Slurm;
 
-/// How a study is to run.
+/// The parameters of a study.
 #[derive(Clone, Debug)]
 pub struct StudyRequest {
     /// Where everything goes.
@@ -33,13 +33,13 @@ pub struct StudyRequest {
     pub timeout: Option<Duration>,
     /// The memory limit of a check, in bytes; what is free unless given.
     pub memory: Option<u64>,
-    /// What is shown; the study's own choice unless given.
+    /// The measure; the study's own by default.
     pub measure: Option<Measure>,
     /// Checks at a time.
     pub jobs: usize,
     /// Parameters that take another value.
     pub set: Vec<(String, String)>,
-    /// What is done with the cells.
+    /// What to do with the cells.
     pub mode: Mode,
     /// Delete the rows that are there first.
     pub restart: bool,
@@ -47,7 +47,7 @@ pub struct StudyRequest {
     pub skip_after_timeout: bool,
 }
 
-/// What is done with a study's cells.
+/// What to do with a study's cells.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// Run those that have no row yet, here, and report on all.
@@ -78,7 +78,7 @@ impl StudyRequest {
             "--timeout",
             self.timeout.map(|it| it.as_secs_f64().to_string()),
         );
-        add("--memory", self.memory.map(|n| n.to_string()));
+        add("--memory-limit", self.memory.map(|n| n.to_string()));
         for (name, value) in &self.set {
             add("--set", Some(format!("{name}={value}")));
         }
@@ -153,11 +153,11 @@ impl Encodings {
     }
 }
 
-/// Who runs a study.
+/// The caller of a study.
 pub struct Caller<'a> {
-    /// What the command line takes.
+    /// The command line's rules.
     pub rules: &'a dyn Rules,
-    /// Who hears of progress.
+    /// The listener to progress.
     pub listener: &'a mut dyn StudyListener,
     /// Raised when the study is to stop.
     pub stop: &'a AtomicBool,

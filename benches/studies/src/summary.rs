@@ -117,7 +117,7 @@ fn interval(sorted: &[f64]) -> Option<(f64, f64)> {
 
 /// Ten standard deviations, as hyperfine has it, by the median of the deviations from the median.
 const FAR: f64 = 14.826;
-/// Nobody minds a run that is this near, however close together the others are.
+/// A run this close is never an outlier, however close together the others are.
 const NEAR: f64 = 0.1;
 
 /// How many of these sorted numbers lie far from the others.
@@ -173,7 +173,7 @@ mod tests {
     fn a_run_far_from_the_others_is_an_outlier() {
         assert_eq!(outliers(&[1.0, 1.01, 1.02, 5.0]), 1);
         assert_eq!(outliers(&[1.0, 1.1, 1.2, 1.4]), 0);
-        // All but equal: a hair's breadth is nothing.
+        // Practically equal.
         assert_eq!(outliers(&[1.0, 1.0, 1.0, 1.001]), 0);
         assert_eq!(outliers(&[1.0, 50.0]), 0);
     }

@@ -1,225 +1,215 @@
-//! The result of a check, for every output: text, JSON, a page.
+//! The outputs of a check: each takes an answer, whatever was asked.
 
-pub mod ordered;
 pub mod recorded;
 pub mod ruled_out;
-pub mod telling;
 pub mod words;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use anyhow::{Context, Result};
+use kingsnake_report::anomalies::FoundAnomalies;
+use kingsnake_report::answer::Answer;
+pub use kingsnake_report::answer::{base_name, status_of, status_word, subject};
+use kingsnake_report::json::{Document, document};
+use kingsnake_report::meaning::TracedHistory;
+use kingsnake_report::{page, picture};
+use kingsnake_solver::verdict::Verdict;
 
-use kingsnake_datasets::Parsed;
-use kingsnake_encodings::proof::Checked;
-use kingsnake_solver::auto::Asked;
-use kingsnake_solver::certify::Traces;
-use kingsnake_solver::check::{CheckStats, Decider};
-use kingsnake_solver::lattice::Names;
-use kingsnake_solver::model::{History, Status, visible};
-use kingsnake_solver::verdict::{Counterexample, Verdict};
+use crate::args::FileArgs;
+use crate::directory::{self, Head};
+use crate::edn;
+use crate::limits::is_stdio;
+use crate::output::{Output, put};
+use crate::voice::{Voice, say};
 
-use crate::anomalies::{Expected, Found, broken_by};
-use crate::answer::ordered::Ordered;
-use crate::answer::recorded::OtherOrder;
-use crate::answer::telling::Telling;
-use crate::plan::Plan;
-use crate::voice::count;
-
-/// A finished check.
-pub struct Answer {
-    /// What ran.
-    pub plan: Plan,
-    /// What was checked; `None` if reading it stopped.
-    pub parsed: Option<Parsed>,
-    /// The verdict.
-    pub verdict: Verdict,
-    /// Who gave it.
-    pub decider: Decider,
-    /// What was traced in the history, if anybody asked.
-    pub traces: Option<Traces>,
-    /// What it took, without reading.
-    pub stats: CheckStats,
-    /// What happened, if the level is violated.
-    pub telling: Option<Telling>,
-    /// The order and how tight it is, if the level is satisfied and that was asked for.
-    pub ordered: Option<Ordered>,
-    /// Whether some other order explains what clients saw, where a certificate is refuted and that was asked for.
-    pub other_order: Option<OtherOrder>,
-    /// What in the log may have been taken for this answer by mistake.
-    pub hints: Vec<String>,
-    /// Every class of anomaly, if that was asked for.
-    pub found: Option<Found>,
-    /// What was expected; where something was, it sets the exit status.
-    pub expected: Expected,
-    /// The proof that was written, and what checking it found.
-    pub proof: Option<(PathBuf, Checked)>,
-    /// Every phase and how long it took, reading first.
-    pub phases: Vec<(&'static str, Duration)>,
-    /// The same in seconds of all processors, where the system tells them.
-    pub processor: Vec<(&'static str, f64)>,
-    /// From the start of the process to the answer.
-    pub time: Duration,
+/// Every class of anomaly of a history, for Elle's map and the directory of anomalies.
+pub struct Classes<'a> {
+    /// The history.
+    pub traced: TracedHistory<'a>,
+    /// What was found, unless the budget ended first.
+    pub found: Option<&'a FoundAnomalies>,
+    /// What is said above it.
+    pub head: Head,
 }
 
-impl Answer {
-    /// The verdict in one word.
-    pub fn word(&self) -> &'static str {
-        self.verdict.word()
-    }
-
-    /// What was expected and is not so.
-    pub fn missed(&self) -> Vec<String> {
-        let asked = Asked {
-            level: self.plan.level,
-            spec: self.plan.spec,
-        };
-        let violated = match &self.verdict {
-            Verdict::Violated(_) if !self.plan.promise.is_recorded() => broken_by(asked),
-            _ => Names::new(),
-        };
-        let found = self.found.as_ref();
-        found.map_or(Vec::new(), |found| self.expected.missed(found, &violated))
-    }
-
+/// An answer, as the outputs ask for it.
+pub trait Reported: Send {
     /// The exit status.
-    pub fn status(&self) -> u8 {
-        if !self.expected.is_empty() {
-            return match &self.found {
-                None => 3,
-                Some(found) if self.missed().is_empty() && found.anomalies.is_complete => 0,
-                Some(_) => 1,
-            };
-        }
-        status_of(&self.verdict)
+    fn status(&self) -> u8;
+
+    /// Finds the words, which are no part of the time that the answer took.
+    fn tell(&mut self, _files: &FileArgs, _explains: bool) {}
+
+    /// The answer in words; more of them for `explain`.
+    fn words(&self, voice: Voice, explains: bool) -> String;
+
+    /// The JSON document.
+    fn document(&self) -> Document;
+
+    /// The page, where there is something to show.
+    fn page(&self) -> Option<String>;
+
+    /// The picture.
+    fn svg(&self) -> Option<String>;
+
+    /// The graph for Graphviz.
+    fn dot(&self) -> Option<String> {
+        None
     }
 
-    /// The history, if it was read.
-    pub fn history(&self) -> Option<&History> {
-        self.parsed.as_ref().map(|parsed| &parsed.history)
+    /// The order that shows a satisfied history.
+    fn certificate(&self) -> Option<String> {
+        None
     }
 
-    /// The history's name and size: `chengRW-100: 92 transactions, 24 sessions`.
-    pub fn subject(&self) -> String {
-        let name = base_name(&self.plan.history);
-        match self.history() {
-            None => name,
-            Some(history) => format!(
-                "{name}: {}, {}",
-                count(history.n_txns(), "transaction"),
-                count(history.n_sessions(), "session")
-            ),
-        }
+    /// Every class of anomaly, where a history was read.
+    fn classes(&mut self) -> Option<Classes<'_>> {
+        None
     }
 
-    /// How the answer was found, in a sentence.
-    pub fn how(&self) -> String {
-        let stats = &self.stats;
-        let violated = matches!(self.verdict, Verdict::Violated(_));
-        if self.plan.spec.model.is_weak()
-            && let Some(words) = weak_how(self.decider, violated)
-        {
-            return words.to_owned();
-        }
-        match self.decider {
-            Decider::Resolve => match &self.verdict {
-                Verdict::Violated(Counterexample::Cyclic(_)) => {
-                    "what one transaction saw of a row contradicts itself; nothing was searched"
-                        .to_owned()
-                }
-                _ => "some reads cannot have happened at this level".to_owned(),
-            },
-            Decider::Linear if violated => {
-                "every key is ordered by its reads and writes, and the order has a cycle".to_owned()
-            }
-            Decider::Linear => {
-                "every key is ordered by its reads and writes; one topological sort decided"
-                    .to_owned()
-            }
-            Decider::Prune if violated => "pruning found a cycle of known edges".to_owned(),
-            Decider::Prune => "pruning left no constraint open".to_owned(),
-            Decider::Witness => format!(
-                "the estimated order explains every read ({} were open)",
-                count(stats.n_open, "constraint")
-            ),
-            Decider::Backend => {
-                let backend = stats
-                    .decide
-                    .as_ref()
-                    .map_or(&self.plan.backend, |decide| &decide.backend);
-                match stats.n_open {
-                    0 => format!("pruning left choices of other kinds open; {backend} decided"),
-                    n => format!("{backend} decided {} that pruning left open", count(n, "constraint")),
-                }
-            }
-            Decider::Zones => {
-                "every value is written once, so sorting the operations decided".to_owned()
-            }
-            Decider::Search if self.plan.promise.refusals_count() => {
-                "values are written more than once or a refusal counts, so a search over orders decided".to_owned()
-            }
-            Decider::Search => {
-                "values are written more than once, so a search over orders decided".to_owned()
-            }
-            Decider::Certificate => {
-                "the recorded versions and snapshots decided; nothing was searched".to_owned()
-            }
-            Decider::Replay => "the expected order was replayed; nothing was searched".to_owned(),
-            Decider::Implied(level) => format!("the answer at {level} implies this one"),
-            Decider::None => "no answer was found".to_owned(),
-        }
-    }
-
-    /// What the report must say about transactions of unknown end.
-    pub fn about_unknown(&self) -> Option<String> {
-        let stats = &self.stats;
-        if stats.n_unknown_counted + stats.n_unknown_dropped == 0 {
-            return None;
-        }
-        Some(format!(
-            "of the transactions with unknown outcome, {} counted as committed because they were observed, {} were left out because they were not",
-            stats.n_unknown_counted, stats.n_unknown_dropped
-        ))
+    /// What in the log may have been taken for the answer by mistake.
+    fn hints(&self) -> &[String] {
+        &[]
     }
 }
 
-/// How an answer at a weak level was found, unless its reads cannot have happened or nothing was decided.
-fn weak_how(decider: Decider, violated: bool) -> Option<&'static str> {
-    Some(match decider {
-        Decider::Linear => "one topological sort of the commits decided",
-        Decider::Witness => "an order at a stronger level explains every read",
-        Decider::Backend if violated => {
-            "no assignment of writers to the ambiguous reads yields an order of commits"
-        }
-        Decider::Backend => {
-            "an assignment of writers to the ambiguous reads yields an order of commits"
-        }
-        _ => return None,
-    })
-}
+impl Reported for Answer<'_> {
+    fn status(&self) -> u8 {
+        Answer::status(self)
+    }
 
-/// The last part of a path, or all of it where it has none, as it can be printed.
-pub fn base_name(path: &Path) -> String {
-    let name = path.file_name().map_or_else(
-        || path.display().to_string(),
-        |name| name.to_string_lossy().into_owned(),
-    );
-    visible(&name).into_owned()
-}
+    fn tell(&mut self, files: &FileArgs, explains: bool) {
+        Answer::tell(self, explains || files.report.is_some());
+    }
 
-/// The exit status of a verdict.
-pub fn status_of(verdict: &Verdict) -> u8 {
-    match verdict {
-        Verdict::Satisfied(_) => 0,
-        Verdict::Violated(_) => 1,
-        Verdict::Unknown(_) => 3,
+    fn words(&self, voice: Voice, explains: bool) -> String {
+        let mut out = if explains {
+            words::long(self, voice)
+        } else {
+            words::brief(self, voice)
+        };
+        if let Some(found) = &self.found {
+            out.push('\n');
+            let is_violated = matches!(self.verdict, Verdict::Violated(_));
+            out.push_str(&found.words(voice.paint, is_violated));
+            for line in self.missed() {
+                out.push_str(&line);
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    fn document(&self) -> Document {
+        document(self)
+    }
+
+    fn page(&self) -> Option<String> {
+        Some(page::page(self))
+    }
+
+    fn svg(&self) -> Option<String> {
+        Answer::svg(self)
+    }
+
+    fn dot(&self) -> Option<String> {
+        self.scene().map(|scene| picture::dot::draw(&scene))
+    }
+
+    fn certificate(&self) -> Option<String> {
+        match (&self.verdict, self.history()) {
+            (Verdict::Satisfied(order), Some(history)) => {
+                let text = kingsnake_evidence::certificate(history, &self.promise, order);
+                Some(text)
+            }
+            _ => None,
+        }
+    }
+
+    fn classes(&mut self) -> Option<Classes<'_>> {
+        let head = Head {
+            verdict: format!("{}: {}", self.word(), self.promise),
+            status: self.status(),
+            command: self.run.clone().unwrap_or_default().short_command,
+        };
+        let traces = self.traces.take();
+        Some(Classes {
+            traced: TracedHistory::resumed(self.history()?, traces),
+            found: self.found.as_ref(),
+            head,
+        })
+    }
+
+    fn hints(&self) -> &[String] {
+        &self.hints
     }
 }
 
-/// How a transaction ended, in a word.
-pub fn status_word(status: Status) -> &'static str {
-    match status {
-        Status::Committed => "committed",
-        Status::Aborted => "aborted",
-        Status::Unknown => "unknown",
+/// Why there is no picture.
+const NO_PICTURE: [&str; 2] = ["picture", "there is nothing to draw"];
+
+/// The files that were asked for, and the options that name them.
+pub fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
+    let all = [
+        ("--certificate", &args.certificate),
+        ("--proof", &args.proof),
+        ("--json", &args.json),
+        ("--edn", &args.edn),
+        ("--dot", &args.dot),
+        ("--svg", &args.svg),
+        ("--report", &args.report),
+    ];
+    all.into_iter()
+        .filter_map(|(option, path)| path.as_deref().map(|path| Output { option, path }))
+}
+
+/// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
+pub fn deliver(
+    answer: &mut dyn Reported,
+    files: &FileArgs,
+    voice: Voice,
+    explains: bool,
+) -> Result<()> {
+    // What goes to stdout by request stands alone there.
+    if !outputs(files).any(|it| is_stdio(it.path)) {
+        say(&answer.words(voice, explains)).context("cannot write to stdout")?;
     }
+    if let Some(path) = &files.json {
+        put(path, &answer.document().text())?;
+    }
+    if (files.edn.is_some() || files.directory.is_some())
+        && let Some(classes) = answer.classes()
+    {
+        let Classes {
+            traced,
+            found,
+            head,
+        } = classes;
+        if let Some(path) = &files.edn {
+            put(path, &edn::document(&traced, found, head.status))?;
+        }
+        if let (Some(path), Some(found)) = (&files.directory, found) {
+            directory::write(path, traced.meaning(), found, &head)?;
+        }
+    }
+    type Text = fn(&dyn Reported) -> Option<String>;
+    let texts: [(_, Text, _); 4] = [
+        (
+            &files.certificate,
+            |it| it.certificate(),
+            ["certificate", "not satisfied"],
+        ),
+        (&files.dot, |it| it.dot(), NO_PICTURE),
+        (&files.svg, |it| it.svg(), NO_PICTURE),
+        (&files.report, |it| it.page(), ["page", "nothing was read"]),
+    ];
+    for (path, text, [kind, why]) in texts {
+        match path.as_deref().map(|path| (path, text(answer))) {
+            Some((path, Some(text))) => put(path, &text)?,
+            Some((path, None)) => voice.warn(&format!("no {kind} for {}: {why}", path.display())),
+            None => {}
+        }
+    }
+    for hint in answer.hints() {
+        voice.hint(hint);
+    }
+    Ok(())
 }

@@ -1,5 +1,5 @@
-//! What a check of recorded versions or of an expected order needs besides: the order of a file, whether the rest is searched, and whether
-//! some other order explains what clients saw.
+//! Extra work for checks of recorded versions or of an expected order: reading the order of a file, deciding whether to
+//! search the rest, and finding out whether some other order explains what clients saw.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use kingsnake_adya::AdyaError;
 use kingsnake_encodings::BackendOptions;
 use kingsnake_history::adya::PlLevel;
+use kingsnake_report::answer::OtherOrder;
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::{Engines, Techniques, check_on};
 use kingsnake_solver::level::Level;
@@ -17,7 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::plan::Plan;
 
-/// Reads the expected order, where it is one of a file.
+/// Reads the expected order, if it is given as a file.
 pub fn read_expected(plan: &mut Plan, history: &History) -> Result<()> {
     if let (Promise::Along(Along::Order(order)), Some(path)) = (&mut plan.promise, &plan.along) {
         *order = read_order(history, Path::new(path))?;
@@ -25,7 +26,7 @@ pub fn read_expected(plan: &mut Plan, history: &History) -> Result<()> {
     Ok(())
 }
 
-/// Whether what a certificate lacks is searched instead: where an order of versions is partial, and nothing else was asked for.
+/// Whether to search for what a certificate lacks: if a version order is partial and nothing else was requested.
 pub fn is_searched_instead(plan: &Plan, error: &AdyaError) -> bool {
     let is_open = matches!(
         error,
@@ -34,12 +35,12 @@ pub fn is_searched_instead(plan: &Plan, error: &AdyaError) -> bool {
     is_open && has_searched_level(plan) && !plan.is_certified
 }
 
-/// Whether the level is one that is searched too.
+/// Whether the level can also be searched.
 fn has_searched_level(plan: &Plan) -> bool {
     matches!(plan.level, Level::Pl(PlLevel::Pl3 | PlLevel::PlSi))
 }
 
-/// One transaction's name per line.
+/// One transaction name per line.
 fn read_order(history: &History, path: &Path) -> Result<Vec<TxnId>> {
     let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT).with_context(
         || {
@@ -71,42 +72,7 @@ fn read_order(history: &History, path: &Path) -> Result<Vec<TxnId>> {
         .collect()
 }
 
-/// Whether some other order explains what clients saw, where a certificate is refuted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OtherOrder {
-    /// One does.
-    Some,
-    /// None does.
-    None,
-    /// It is not decided.
-    Undecided,
-}
-
-impl OtherOrder {
-    /// In one word, for JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            OtherOrder::Some => "yes",
-            OtherOrder::None => "no",
-            OtherOrder::Undecided => "undecided",
-        }
-    }
-
-    /// In a sentence.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            OtherOrder::Some => {
-                "Yet some other order explains what the clients saw: the protocol broke its own order, and no client was wronged."
-            }
-            OtherOrder::None => "No other order explains what the clients saw either.",
-            OtherOrder::Undecided => {
-                "Whether some other order explains what the clients saw is not decided here."
-            }
-        }
-    }
-}
-
-/// Searches another order, where the plan says that the history is its own certificate and its level is one that is searched.
+/// Searches another order, if the history is its own certificate in the plan and its level can be searched.
 pub fn other_order(history: &History, plan: &Plan, budget: &Budget) -> Result<Option<OtherOrder>> {
     if !plan.is_certified || !has_searched_level(plan) {
         return Ok(None);

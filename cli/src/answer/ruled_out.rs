@@ -1,7 +1,6 @@
 //! The models that violated levels rule out: the level that was checked, and those that the expected models need.
 
 use anyhow::Result;
-use kingsnake_encodings::BackendOptions;
 use kingsnake_solver::auto::{Asked, auto, holds};
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::check::Engines;
@@ -24,7 +23,7 @@ pub struct RuledOut {
     pub levels: Vec<Level>,
 }
 
-/// What a verdict rules out, and what of the expected models other levels do, which are asked for it.
+/// What a verdict rules out, and which expected models further levels rule out; those levels are checked for this.
 pub fn broken_models(
     history: &History,
     plan: &Plan,
@@ -63,12 +62,7 @@ pub fn broken_models(
     for it in asked.iter_mut().filter(|it| it.spec.real_time.is_some()) {
         it.spec = clocked(it.spec, &args.level)?;
     }
-    let options = BackendOptions {
-        seed: plan.seed,
-        propagator: plan.search,
-        cooler: Some(plan.cooler()),
-    };
-    let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
+    let mut backend = plan.backend()?;
     let mut engines = Engines {
         device: None,
         backend: &mut *backend,

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
+use kingsnake_report::answer::Answer;
+use kingsnake_report::answer::telling::full_op;
 use kingsnake_solver::verdict::Verdict;
 
-use crate::answer::telling::full_op;
-use crate::answer::{Answer, status_word};
-use crate::memory;
+use crate::answer::status_word;
 use crate::voice::{Voice, count, grouped, lasting, printable, sized};
 
-/// More transactions than this are not spelt out.
+/// Larger counterexamples do not list their transactions in full.
 const MOST_TXNS: usize = 40;
 
 /// The answer as `check` gives it: the verdict, what happened, how it was found.
-pub fn brief(answer: &Answer, voice: Voice) -> String {
+pub fn brief(answer: &Answer<'_>, voice: Voice) -> String {
     let mut out = first_line(answer, voice);
     if voice.quiet {
         return out;
@@ -34,7 +34,7 @@ pub fn brief(answer: &Answer, voice: Voice) -> String {
         "{}",
         voice
             .paint
-            .faint(&format!("{} · {}", answer.how(), lasting(answer.time)))
+            .faint(&format!("{} · {}", answer.how(), lasting(answer.cost.time)))
     );
     proof(&mut out, answer);
     if voice.verbose {
@@ -43,8 +43,8 @@ pub fn brief(answer: &Answer, voice: Voice) -> String {
     out
 }
 
-/// What was written for a program that does not believe us.
-fn proof(out: &mut String, answer: &Answer) {
+/// The files written for independent checkers.
+fn proof(out: &mut String, answer: &Answer<'_>) {
     if let Some((path, checked)) = &answer.proof {
         let _ = writeln!(
             out,
@@ -69,15 +69,15 @@ pub fn advice(definition: &str, causes: &[&str], voice: Voice) -> String {
     out
 }
 
-/// The answer as `explain` gives it: also what was promised, typical causes, and every operation of the transactions involved; of a
-/// satisfied history the order and how tight it is.
-pub fn long(answer: &Answer, voice: Voice) -> String {
+/// The answer as `explain` gives it: also the promise, typical causes, and every operation of the transactions
+/// involved; for a satisfied history the order and its tightness.
+pub fn long(answer: &Answer<'_>, voice: Voice) -> String {
     let mut out = brief(answer, voice);
     if voice.quiet {
         return out;
     }
     if let Some(ordered) = &answer.ordered {
-        out.push_str(&ordered.words(voice));
+        out.push_str(&ordered.words(voice.paint));
     }
     let (Some(telling), Some(history)) = (&answer.telling, answer.history()) else {
         return out;
@@ -123,7 +123,7 @@ pub fn long(answer: &Answer, voice: Voice) -> String {
     out
 }
 
-fn first_line(answer: &Answer, voice: Voice) -> String {
+fn first_line(answer: &Answer<'_>, voice: Voice) -> String {
     let word = answer.word();
     let painted = match answer.verdict {
         Verdict::Satisfied(_) => voice.paint.good(word),
@@ -132,12 +132,12 @@ fn first_line(answer: &Answer, voice: Voice) -> String {
     };
     format!(
         "{painted}: {} ({})\n",
-        answer.plan.promise,
+        answer.promise,
         printable(&answer.subject())
     )
 }
 
-fn story(out: &mut String, answer: &Answer, voice: Voice) {
+fn story(out: &mut String, answer: &Answer<'_>, voice: Voice) {
     let Some(telling) = &answer.telling else {
         return;
     };
@@ -174,25 +174,20 @@ fn story(out: &mut String, answer: &Answer, voice: Voice) {
     }
 }
 
-fn details(out: &mut String, answer: &Answer) {
+fn details(out: &mut String, answer: &Answer<'_>) {
     let stats = &answer.stats;
     let _ = writeln!(out, "\nplan");
-    for (name, value) in answer.plan.rows() {
-        let _ = writeln!(out, "  {name:<14} {}", printable(&value));
+    if let Some(run) = &answer.run {
+        for (name, value) in &run.rows {
+            let _ = writeln!(out, "  {name:<14} {}", printable(value));
+        }
+        let _ = writeln!(out, "  {:<14} {}", "again", printable(&run.command));
     }
-    let _ = writeln!(
-        out,
-        "  {:<14} {}",
-        "again",
-        printable(&answer.plan.command())
-    );
-    if let Some(parsed) = &answer.parsed {
-        let history = &parsed.history;
+    if let (Some(history), Some(format)) = (answer.history(), answer.source.format) {
         let _ = writeln!(
             out,
-            "history\n  {} ({} format): {}, {}, {}, {}",
-            sized(parsed.bytes),
-            parsed.format,
+            "history\n  {} ({format} format): {}, {}, {}, {}",
+            sized(answer.source.bytes),
             count(history.n_txns(), "transaction"),
             count(history.n_sessions(), "session"),
             count(history.n_ops(), "operation"),
@@ -200,7 +195,7 @@ fn details(out: &mut String, answer: &Answer) {
         );
     }
     let _ = writeln!(out, "phases");
-    for (name, time) in &answer.phases {
+    for (name, time) in &answer.cost.phases {
         let _ = writeln!(out, "  {name:<10} {:>10}", lasting(*time));
     }
     let _ = writeln!(
@@ -259,12 +254,12 @@ fn details(out: &mut String, answer: &Answer) {
             );
         }
     }
-    if let Some(peak) = memory::peak() {
+    if let Some(peak) = answer.cost.peak_memory {
         let _ = writeln!(out, "peak memory {}", sized(peak));
     }
 }
 
-fn rounds(out: &mut String, answer: &Answer) {
+fn rounds(out: &mut String, answer: &Answer<'_>) {
     let prune = &answer.stats.prune;
     if prune.reachability.is_empty() {
         return;
@@ -299,7 +294,7 @@ fn rounds(out: &mut String, answer: &Answer) {
     }
 }
 
-fn device(out: &mut String, answer: &Answer) {
+fn device(out: &mut String, answer: &Answer<'_>) {
     let device = &answer.stats.prune.device;
     if !device.name.is_empty() {
         let kernels = device.time.map_or(String::new(), |time| {

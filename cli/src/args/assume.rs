@@ -71,7 +71,7 @@ pub struct AssumeArgs {
 }
 
 impl AssumeArgs {
-    /// Whether something was assumed.
+    /// Whether any assumption was given.
     pub fn is_asked(&self) -> bool {
         !self.assume.is_empty()
             || self.transaction_order.is_some()

@@ -34,7 +34,7 @@ pub struct CellArgs {
 }
 
 impl CellArgs {
-    /// What is done with the cells; `json` if a list is to be JSON.
+    /// What to do with the cells; `json` if a list is printed as JSON.
     pub fn mode(&self, json: bool) -> Mode {
         if self.list {
             Mode::List { json }
@@ -52,7 +52,7 @@ impl CellArgs {
         }
     }
 
-    /// Whether anything but one check at once was asked for.
+    /// Whether more than a single check was requested.
     pub fn is_asked(&self) -> bool {
         !matches!(self.mode(false), Mode::Local) || self.jobs > 1 || self.restart
     }

@@ -1,12 +1,13 @@
 //! Options of `kingsnake check`: the level, the limits and the files.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use kingsnake_solver::definition::{DEFINITIONS, Definition};
-use kingsnake_solver::level::Level;
+use kingsnake_solver::level::{Level, hyphenated};
 
 use super::assume::AssumeArgs;
 use super::cells::CellArgs;
@@ -15,7 +16,7 @@ use super::{ReadArgs, TechniqueArgs};
 use crate::isolation::IsolationMap;
 use crate::limits::is_stdio;
 
-/// On or off.
+/// On or off, as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnOff {
     /// They do.
@@ -36,7 +37,7 @@ pub enum LevelArg {
 }
 
 impl LevelArg {
-    /// The level, where it is one.
+    /// The level, if it is a single one.
     pub fn one(self) -> Option<Level> {
         match self {
             LevelArg::One(level) => Some(level),
@@ -77,7 +78,7 @@ pub enum FailedCasArg {
 pub struct LevelArgs {
     /// The isolation level, as this program defines it or as a paper does (`viper/si`), or `auto` for all levels [default: ser;
     /// for `verify` what the certificate claims].
-    #[arg(short, long, value_parser = levels(), ignore_case = true)]
+    #[arg(short, long, value_parser = LevelParser)]
     pub level: Option<LevelArg>,
     /// Whether a session's transactions keep their order [default: on, as in Cobra and Viper].
     #[arg(long, value_name = "SWITCH")]
@@ -215,6 +216,20 @@ impl CheckArgs {
         all.into_iter().filter(|it| it.1).map(|it| it.0)
     }
 
+    /// Whether every level is asked for.
+    pub fn asks_auto(&self) -> bool {
+        self.level.level == Some(LevelArg::Auto)
+    }
+
+    /// Whether some output tells how to repeat the run.
+    pub fn tells_run(&self) -> bool {
+        let files = &self.files;
+        self.is_verbose
+            || [&files.json, &files.directory, &files.report]
+                .iter()
+                .any(|it| it.is_some())
+    }
+
     /// Whether to search for every class of anomaly.
     pub fn wants_anomalies(&self) -> bool {
         let AllArgs {
@@ -231,7 +246,7 @@ impl CheckArgs {
 #[derive(Clone, Debug, Args)]
 pub struct CheckManyArgs {
     /// The history: a file, a directory of logs, or `-` for stdin. Several, or a directory of histories, are each checked
-    /// in a process of its own, and the exit status is the worst.
+    /// apart from the others, and the exit status is the worst.
     #[arg(required = true, value_name = "HISTORY")]
     pub histories: Vec<PathBuf>,
     /// Print the technique options, which this help omits: none of them changes a verdict.
@@ -274,6 +289,9 @@ pub struct ManyArgs {
     /// Print one CI annotation per history that is not satisfied.
     #[arg(long, value_name = "SERVICE")]
     pub annotations: Option<AnnotationsArg>,
+    /// Check the histories that stdin names, one after the other, as the processes of a check of many do.
+    #[arg(long, hide = true)]
+    pub serve: bool,
     /// Where they are checked.
     #[command(flatten)]
     pub cells: CellArgs,
@@ -303,6 +321,9 @@ pub struct CheckArgs {
     /// Whether to explain the answer in detail.
     #[arg(skip)]
     pub explains: bool,
+    /// Whether to tell everything about the run.
+    #[arg(skip)]
+    pub is_verbose: bool,
     /// What is checked.
     #[command(flatten)]
     pub level: LevelArgs,
@@ -343,6 +364,30 @@ pub struct CheckArgs {
     /// How it is checked.
     #[command(flatten)]
     pub techniques: TechniqueArgs,
+}
+
+/// Parses levels by all their names, in any case and with spaces, underscores or hyphens.
+#[derive(Clone)]
+pub struct LevelParser;
+
+impl TypedValueParser for LevelParser {
+    type Value = LevelArg;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<LevelArg, clap::Error> {
+        let spelt = value.to_str().map(hyphenated);
+        let value = spelt.as_deref().map_or(value, OsStr::new);
+        levels().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let values: Vec<PossibleValue> = levels().possible_values()?.collect();
+        Some(Box::new(values.into_iter()))
+    }
 }
 
 fn levels() -> impl TypedValueParser<Value = LevelArg> {

@@ -92,7 +92,8 @@ pub struct CollectArgs {
     /// Override a setting of the adapter; see the list below.
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
-    /// Faults to inject: kill, backend, pause (servers that --start made), cut, delay, half-close (connections).
+    /// Faults to inject: kill, backend, pause, clock, disk-full, failover (servers that --start made), cut, delay, half-close
+    /// (connections).
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',', value_parser = faults())]
     pub fault: Vec<ServerFault>,
     /// Seconds between two faults.
@@ -130,7 +131,7 @@ pub struct HuntArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long = "memory-limit", alias = "memory", value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
     /// Aim at this level: rounds vary workload, keys, length, think time and faults towards what came close to a violation. The
     /// number of rounds for each database and level is that of the file's seeds.

@@ -16,6 +16,7 @@ pub enum ExportFormat {
     /// Integer differences (`QF_IDL`) for SMT solvers.
     Smtlib2,
     /// `MonoSAT`'s graph format.
+    #[value(alias = "monosat")]
     Gnf,
     /// A Graphviz graph.
     Dot,

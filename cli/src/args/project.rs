@@ -1,9 +1,11 @@
 //! Settings of a project: the table `[check]` of kingsnake.toml in the working directory, by the names of the long switches.
 //!
+//! The file may come from anyone: it starts no program, and writes only below the working directory.
+//!
 //! The command line overrides the file. Child processes of a check do not read it again: they get its settings as arguments.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use clap::ArgMatches;
 use clap::error::ErrorKind;
@@ -12,6 +14,49 @@ use toml::{Table, Value};
 
 /// The file.
 const FILE: &str = "kingsnake.toml";
+
+/// Switches whose values are written.
+const WRITES: [&str; 12] = [
+    "certificate",
+    "code-quality",
+    "directory",
+    "dot",
+    "edn",
+    "json",
+    "junit",
+    "out",
+    "proof",
+    "report",
+    "sarif",
+    "svg",
+];
+/// Switches that start programs, whatever their value.
+const STARTS: [&str; 2] = ["on", "slurm-arg"];
+
+/// Whether a word of a command line names a file or a directory that is written.
+pub fn is_written(word: &str) -> bool {
+    let name = word.strip_prefix("--").map(|it| it.split('=').next());
+    name.flatten().is_some_and(|it| WRITES.contains(&it))
+}
+
+/// Why a value is taken from a command line only.
+fn refusal(name: &str, value: &str) -> Option<String> {
+    if STARTS.contains(&name) || name == "backend" && value.contains("exec:") {
+        return Some(format!(
+            "{name} = {value:?} starts a program; type --{name} instead"
+        ));
+    }
+    let is_outside = WRITES.contains(&name) && value != "-" && !stays_here(Path::new(value));
+    is_outside.then(|| {
+        format!("{name} = {value:?} is written outside of this directory, or through a link; type --{name} instead")
+    })
+}
+
+/// Whether a path is below the working directory, without links that lead elsewhere.
+fn stays_here(path: &Path) -> bool {
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    path.components().all(is_plain) && !path.ancestors().any(Path::is_symlink)
+}
 
 /// The arguments that the project's file adds to a command line of `check`, if the file exists.
 pub fn settings(
@@ -50,7 +95,7 @@ fn wrong(what: &str) -> clap::Error {
     clap::Error::raw(ErrorKind::InvalidValue, format!("{FILE}: {what}\n"))
 }
 
-/// Reads a file's text as a check does that only names a history; the command line that it makes, taken apart.
+/// Tests: reads a file's text as for a check with a history and no options, and parses the resulting command line.
 #[cfg(test)]
 pub fn read(text: &str, command: &mut clap::Command) -> Result<ArgMatches, clap::Error> {
     let check = command.find_subcommand("check").unwrap_or(command);
@@ -87,6 +132,9 @@ fn words(
                 one => std::slice::from_ref(one),
             };
             for value in values {
+                if let Some(why) = value.as_str().and_then(|it| refusal(name, it)) {
+                    return Err(why);
+                }
                 match value {
                     Value::Boolean(true) => words.push(format!("--{name}")),
                     Value::Boolean(false) => {}
@@ -140,12 +188,41 @@ mod tests {
     }
 
     #[test]
+    fn every_switch_that_takes_a_file_is_known_to_read_or_to_write() {
+        let reads = ["edges", "transaction-order", "version-order"];
+        let command = Typed::command();
+        let check = command.find_subcommand("check").expect("it is there");
+        for arg in check.get_arguments() {
+            let names = arg.get_value_names().unwrap_or_default();
+            let is_path = names
+                .iter()
+                .any(|it| ["FILE", "DIR"].contains(&it.as_str()));
+            let Some(name) = arg.get_long().filter(|_| is_path) else {
+                continue;
+            };
+            let is_known = reads.contains(&name) || WRITES.contains(&name);
+            assert!(is_known, "does --{name} write?");
+        }
+        assert_eq!(refusal("report", "out/page.html"), None);
+        assert_eq!(refusal("json", "-"), None);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_named() {
         for (text, what) in [
             ("level = \"si\"", "under [check]"),
             ("[check]\nlevle = \"si\"", "no switch --levle"),
             ("[check]\nlevel = { a = 1 }", "level is a text"),
             ("[check", "TOML"),
+            ("[check]\nbackend = \"exec:touch x\"", "starts a program"),
+            (
+                "[check]\nbackend = \"portfolio:exec:x,z3/order\"",
+                "starts a program",
+            ),
+            ("[check]\non = \"slurm\"", "starts a program"),
+            ("[check]\nslurm-arg = [\"--x\"]", "starts a program"),
+            ("[check]\nreport = \"/etc/x\"", "outside"),
+            ("[check]\njunit = \"a/../../x\"", "outside"),
         ] {
             let said = read(text, "").expect_err(text);
             assert!(said.contains(what), "{said}");

@@ -2,10 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::check::LimitArgs;
 use super::techniques::BackendParser;
+
+/// The form of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SolveFormat {
+    /// `satisfiable` and a model, or `unsatisfiable` and a core.
+    Plain,
+    /// As SAT solvers answer in competitions: `s SATISFIABLE` and `v` lines, or `s UNSATISFIABLE`.
+    Competition,
+}
 
 /// `kingsnake solve`.
 #[derive(Clone, Debug, Args)]
@@ -22,8 +31,11 @@ pub struct SolveArgs {
     #[arg(long)]
     pub no_prune: bool,
     /// Print one JSON document instead of text.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// How to print the answer.
+    #[arg(long, value_name = "FORMAT", default_value = "plain")]
+    pub format: SolveFormat,
     /// Limits.
     #[command(flatten)]
     pub limits: LimitArgs,

@@ -33,7 +33,7 @@ pub struct StudyArgs {
     #[arg(long)]
     pub skip_after_timeout: bool,
     /// Memory limit of each check's process (such as 500M or 4G) [default: free memory].
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long = "memory-limit", alias = "memory", value_name = "SIZE", value_parser = bytes)]
     pub memory: Option<u64>,
     /// What the figures show [default: by the study].
     #[arg(long, value_name = "WHICH")]

@@ -1,4 +1,4 @@
-//! Single values as they are typed: durations, shares, sizes, and names from a table.
+//! Parsers of single values: durations, shares, sizes, and names from a table.
 
 use std::time::Duration;
 

@@ -43,9 +43,9 @@ pub struct WatchArgs {
     /// The key that fences read and write, at ser and si: later sessions begin with a fence.
     #[arg(long, value_name = "KEY")]
     pub fence: Option<String>,
-    /// Transactions per batch [default: as many as are kept, and at least 1,000].
-    #[arg(long, value_name = "N", value_parser = batch)]
-    pub batch: Option<usize>,
+    /// Transactions per batch; `auto` takes as many as are kept, and at least 1,000.
+    #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = batch)]
+    pub batch: BatchSize,
     /// Clock drift in milliseconds.
     #[arg(long, alias = "clock-drift", value_name = "MS", default_value = "0", value_parser = milliseconds)]
     pub drift: u64,
@@ -55,6 +55,14 @@ pub struct WatchArgs {
     /// When the retained data exceed this size (such as 500M), discard them and search only for violations from there on.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
+    /// At that limit first move keys that nothing retained uses to this file, and discard data only if that is not enough.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "memory_limit",
+        conflicts_with = "state"
+    )]
+    pub stubs: Option<PathBuf>,
     /// After a violation: `stop`, `continue` with later transactions, or a shell command to run before stopping.
     #[arg(long, value_name = "WHAT", default_value = "stop")]
     pub on_violation: String,
@@ -81,9 +89,17 @@ pub struct WatchArgs {
     pub page: Option<String>,
 }
 
-fn batch(typed: &str) -> Result<usize, String> {
+/// How many transactions are judged at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchSize {
+    Auto,
+    Txns(usize),
+}
+
+fn batch(typed: &str) -> Result<BatchSize, String> {
     match typed.parse() {
-        Ok(0) | Err(_) => Err("not a number of transactions".to_owned()),
-        Ok(number) => Ok(number),
+        _ if typed == "auto" => Ok(BatchSize::Auto),
+        Ok(0) | Err(_) => Err("expected a number of transactions, or auto".to_owned()),
+        Ok(number) => Ok(BatchSize::Txns(number)),
     }
 }

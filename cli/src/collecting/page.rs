@@ -1,4 +1,4 @@
-//! The page about a collection: what ran, how it went over time with its faults, what was found.
+//! The page of a collection: what ran, its rate over time with the faults, and what was found.
 
 use std::time::Duration;
 
@@ -62,11 +62,11 @@ pub fn page(collected: &Collected, checked: Option<u8>) -> String {
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 120.0;
-/// The left of the bars, where the axis has its numbers.
+/// Left edge of the bars; the axis labels are left of it.
 const LEFT: f64 = 56.0;
-/// Below the bars, the numbers of the axis of time.
+/// Height below the bars, for the labels of the time axis.
 const AXIS: f64 = 20.0;
-/// The height of a row of faults' names, and in how many rows they stand, so that neighbours do not cover each other.
+/// Height of a row of fault names, and the number of rows, so that neighbours do not overlap.
 const NAMES: f64 = 16.0;
 const N_ROWS: usize = 3;
 
@@ -108,7 +108,7 @@ fn drawing(timeline: &CollectTimeline) -> Markup {
     }
 }
 
-/// Round times from 0 to before the end, with their names: five to ten of them.
+/// Round times from 0 to just before the end, with labels: five to ten of them.
 fn ticks(end: f64) -> Vec<(f64, String)> {
     let rough = (end / 10.0).max(1e-9);
     let power = 10_f64.powf(rough.log10().floor());

@@ -1,4 +1,4 @@
-//! The steps of a script as they were carried out: for reading, and in the summary.
+//! The steps of a script as they ran: as text, and in the summary.
 
 use std::fmt::Write;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 /// The file's name within a collection's directory.
 pub const STEPS: &str = "steps.txt";
-/// The steps of more orders are in their file only.
+/// Steps of longer orders are only in their file.
 const MOST_RUNS: usize = 1;
 
-/// Whether they are few enough to be shown.
+/// Whether the steps are few enough to show.
 pub fn are_few(steps: &[StepTold]) -> bool {
     steps.iter().all(|step| step.run < MOST_RUNS)
 }
 
-/// A line per step: what was sent, and what came back.
+/// One line per step: what was sent, and what was returned.
 pub fn words(steps: &[StepTold]) -> String {
     let sent = |step: &StepTold| format!("{}: {}", step.session, step.text);
     let width = steps.iter().map(|it| sent(it).len()).max().unwrap_or(0);
@@ -44,7 +44,7 @@ pub fn unexpected(steps: &[StepTold]) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The steps for programs; null where there are none, or too many.
+/// The steps as JSON; null if there are none or too many.
 pub fn json(collected: &Collected) -> Value {
     if collected.steps.is_empty() || !are_few(&collected.steps) {
         return Value::Null;

@@ -43,7 +43,7 @@ pub fn run(args: &AblateArgs, voice: Voice) -> Result<u8> {
     Ok(kingsnake_studies::ablate(&asked, caller)?)
 }
 
-/// The study of `kingsnake watch`, which has no histories: each course is a stream.
+/// The study of `kingsnake watch`, which has streams in place of histories.
 fn watching(args: &AblateArgs, voice: Voice) -> Result<u8> {
     ensure!(
         args.study.set.is_empty() && args.device.is_empty() && args.backend.is_empty(),

@@ -1,17 +1,17 @@
 //! `kingsnake check --level auto`: which levels does the history satisfy?
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
-use kingsnake_datasets::Parsed;
-use kingsnake_encodings::BackendOptions;
-use kingsnake_gpu::Gpu;
+use anyhow::Result;
+use kingsnake_evidence::LevelView;
+use kingsnake_report::json::{Document, history_view, reason_view, stats};
+use kingsnake_report::meaning::TracedHistory;
+use kingsnake_report::{Cost, Run, Source};
 use kingsnake_solver::auto::{Asked, auto, holds, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::{Meaning, Traces};
-use kingsnake_solver::check::{Decider, Engines, Report};
+use kingsnake_solver::check::{CheckStats, Decider, Engines, Report};
 use kingsnake_solver::lattice::Names;
 use kingsnake_solver::level::{Level, Spec};
 use kingsnake_solver::model::History;
@@ -20,128 +20,52 @@ use kingsnake_solver::verdict::{Counterexample, Verdict};
 use kingsnake_tell::name_by;
 use serde_json::{Value, json};
 
-use super::check::{expect_outputs, write_anomalies};
-use crate::anomalies::{self, Expected, Found, KnownModels};
-use crate::answer::base_name;
+use crate::anomalies::{self, Expected, FoundAnomalies, KnownModels};
+use crate::answer::{Classes, Reported, base_name, subject};
 use crate::args::{CheckArgs, LevelArgs, OnOff};
 use crate::assumptions::assumed;
 use crate::directory::Head;
-use crate::input::{load, thinned};
-use crate::json::{SCHEMA, history_view, no_anomalies, reason_view};
-use crate::limits::{self, is_stdio, within};
-use crate::meaning::TracedHistory;
-use crate::output::put;
-use crate::page::survey as page;
-use crate::plan::{Plan, clocked, quoted_path, start_threads};
-use crate::progress::{CheckListener, Drawing};
-use crate::refused::expect_sensible;
-use crate::voice::{Voice, count, lasting, printable, say};
-use crate::{memory, processor};
+use crate::input::{load, source_of, thinned};
+use crate::page::levels as page;
+use crate::plan::{Plan, clocked, quoted_path};
+use crate::processor;
+use crate::progress::CheckListener;
+use crate::voice::{Voice, count, lasting, printable};
 
-/// The most time for one level where `--timeout` sets no limit.
+/// Time limit per level if `--timeout` sets none.
 const PER_LEVEL: Duration = Duration::from_secs(60);
 
-/// Asks for every level, and says which hold.
-pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
-    expect_sensible(args, None)?;
-    let files = &args.files;
-    let survey = Survey::new(args)?;
-    expect_outputs(args)?;
-    start_threads(&args.limits)?;
-    let bounds = &args.limits.bounds;
-    let budget = limits::budget(bounds, start)?;
-    let drawing = Drawing::new(start, voice.quiet);
-    let work = {
-        let (args, survey, budget) = (args.clone(), survey.clone(), budget.clone());
-        let listener = drawing.listener();
-        move || survey.conduct(&args, &budget, listener)
-    };
-    let surveyed = within(&budget, work);
-    drop(drawing);
-    let (survey, parsed, traces, warnings) = match surveyed {
-        Ok(surveyed) => surveyed,
-        Err(error) => match limits::stopped(&error) {
-            Some(reason) => return stopped(&survey, reason, files.json.as_deref(), start),
-            None => return Err(error),
-        },
-    };
-    voice.warn_each(&warnings);
-    let (file, report, files) = (files.json.clone(), files.report.clone(), files.clone());
-    limits::tell(&budget, bounds, start, survey.status(), move || {
-        if ![&file, &report, &files.edn]
-            .iter()
-            .any(|it| it.as_deref().is_some_and(is_stdio))
-        {
-            let words = survey.words(&parsed.history, voice, start.elapsed());
-            say(&words).context("cannot write to stdout")?;
-        }
-        if let Some(path) = &file {
-            let document = survey.document(Some(&parsed), None, start.elapsed());
-            let mut text = serde_json::to_string_pretty(&document)?;
-            text.push('\n');
-            put(path, &text)?;
-        }
-        let strongest = match survey.strongest().as_slice() {
-            [] => "no level is known to hold".to_owned(),
-            names => format!("strongest: {}", names.join(", ")),
-        };
-        let head = Head {
-            verdict: strongest,
-            status: survey.status(),
-            command: &survey.command(),
-        };
-        let traced = TracedHistory::resumed(&parsed.history, traces);
-        write_anomalies(&traced, survey.found.as_ref(), &files, &head)?;
-        if let Some(path) = &report {
-            put(path, &survey.page(&parsed, &warnings, start.elapsed()))?;
-        }
-        std::mem::forget(parsed); // The process ends here.
-        Ok(())
-    })
-}
-
-/// Says that the history could not be read within the limits.
-fn stopped(
-    survey: &Survey,
-    reason: &StopReason,
-    file: Option<&Path>,
-    start: Instant,
-) -> Result<u8> {
-    const UNKNOWN: u8 = 3;
-    if !file.is_some_and(is_stdio) {
-        say(&format!("strongest: nothing is known\n{reason}\n"))
-            .context("cannot write to stdout")?;
-    }
-    if let Some(path) = file {
-        let document = survey.document(None, Some(reason), start.elapsed());
-        put(
-            path,
-            &format!("{}\n", serde_json::to_string_pretty(&document)?),
-        )?;
-    }
-    Ok(UNKNOWN)
-}
-
-/// Every level and what became of it.
-#[derive(Clone)]
-struct Survey {
-    /// What runs at each level; its own level means nothing.
+/// Every level and its outcome.
+pub struct LevelSurvey {
+    /// What runs at each level; the level in it is replaced.
     plan: Plan,
     asked: Vec<Asked>,
     answers: Vec<Option<Report>>,
-    /// For each answer the anomaly, which level's answer implies it, or why it is not known.
+    /// For each answer the anomaly, the level whose answer implies it, or why it is unknown.
     whys: Vec<String>,
-    /// The part of the command line that is about the levels.
+    /// The level options of the command line.
     switches: String,
     /// Every class of anomaly, unless the budget ended first.
-    found: Option<Found>,
-    /// The models that hold by the order of versions that is known.
+    found: Option<FoundAnomalies>,
+    /// The models that hold by the known version order.
     shown: Names,
     expected: Expected,
+    /// The history, once it has been read.
+    history: Option<History>,
+    source: Source,
+    /// What was traced in the history.
+    traces: Option<Traces>,
+    /// What the user should know.
+    warnings: Vec<String>,
+    /// Why there is no answer at all.
+    reason: Option<StopReason>,
+    start: Instant,
+    cost: Cost,
 }
 
-impl Survey {
-    fn new(args: &CheckArgs) -> Result<Self> {
+impl LevelSurvey {
+    /// Settles what was typed.
+    pub fn new(args: &CheckArgs, start: Instant) -> Result<Self> {
         let mut args = args.clone();
         let session_order = args.level.session_order.map(|it| it == OnOff::On);
         let mut switches = String::from(" --level auto");
@@ -183,7 +107,7 @@ impl Survey {
             times: None,
             failed_cas: None,
         };
-        Ok(Survey {
+        Ok(LevelSurvey {
             plan: Plan::at(Level::Ser, &args)?,
             asked,
             answers: Vec::new(),
@@ -192,47 +116,51 @@ impl Survey {
             found: None,
             shown: Names::new(),
             expected: Expected::parse(&args.all.expect, &args.all.anomalies)?,
+            history: None,
+            source: Source::default(),
+            traces: None,
+            warnings: Vec::new(),
+            reason: None,
+            start,
+            cost: Cost::default(),
         })
     }
 
-    /// Reads the history and asks; also returns what the user should know.
-    fn conduct(
-        mut self,
+    /// Reads the history and checks it; also returns notes for the user.
+    pub fn conduct(
+        mut self: Box<Self>,
         args: &CheckArgs,
         budget: &Budget,
         mut progress: CheckListener,
-    ) -> Result<(Survey, Parsed, Option<Traces>, Vec<String>)> {
+    ) -> Result<(Box<dyn Reported>, Vec<String>)> {
         let plan = &self.plan;
         progress.event(ProgressEvent::Phase(Phase::Parse));
         let parsed = thinned(load(&args.history, &args.read, budget)?, plan);
         let parsed = assumed(parsed, &plan.assume)?;
-        let options = BackendOptions {
-            seed: plan.seed,
-            propagator: plan.search,
-            cooler: Some(plan.cooler()),
-        };
-        let mut backend = kingsnake_encodings::backend(&plan.backend, &options)?;
-        kingsnake_gpu::expect(&plan.device)
-            .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
-        let mut device = Gpu::new(plan.device.clone());
+        let (history, source) = source_of(parsed, &plan.history);
+        self.cost.spend(Phase::Parse.name(), self.start.elapsed());
+        let (mut backend, mut device) = (plan.backend()?, plan.device()?);
         let mut engines = Engines {
             device: Some(&mut device),
             backend: &mut *backend,
         };
         self.answers = auto(
-            &parsed.history,
+            &history,
             &self.asked,
             &plan.techniques,
             &mut engines,
             (budget, budget.remaining().is_none().then_some(PER_LEVEL)),
             &mut progress,
         )?;
-        // What goes wrong at one level goes wrong at all.
+        // An error at one level occurs at all.
         let mut reports = self.answers.iter().flatten();
         let trouble = reports.find_map(|it| it.stats.prune.device.warning.clone());
-        let mut warnings: Vec<String> = parsed.warnings.clone();
+        let mut warnings: Vec<String> = source.warnings.clone();
         warnings.extend(trouble);
-        let traced = TracedHistory::new(&parsed.history);
+        for &(name, time) in reports_of(&self.answers).flat_map(|it| &it.stats.phases) {
+            self.cost.spend(name, time);
+        }
+        let traced = TracedHistory::new(&history);
         let meaning = traced.meaning();
         let answers = self.asked.iter().zip(&self.answers);
         self.whys = answers
@@ -246,9 +174,20 @@ impl Survey {
             }
             Err(reason) => warnings.push(format!("not all anomalies were looked for: {reason}")),
         }
-        self.shown = anomalies::shown(&parsed.history, budget);
-        let traces = traced.into_traces();
-        Ok((self, parsed, traces, warnings))
+        self.shown = anomalies::shown(&history, budget);
+        self.traces = traced.into_traces();
+        (self.history, self.source) = (Some(history), source);
+        self.warnings.clone_from(&warnings);
+        processor::settle(&mut self.cost, self.start, true);
+        Ok((self, warnings))
+    }
+
+    /// The same where the limits ended before there was an answer.
+    pub fn stopped(mut self, reason: StopReason) -> Self {
+        self.source.path.clone_from(&self.plan.history);
+        self.reason = Some(reason);
+        processor::settle(&mut self.cost, self.start, true);
+        self
     }
 
     fn rows(&self) -> impl Iterator<Item = (&Asked, Option<&Report>)> {
@@ -257,8 +196,11 @@ impl Survey {
             .zip(self.answers.iter().map(Option::as_ref))
     }
 
-    /// 0 if every level holds that can be asked for, 1 if one is violated, 3 if none is but not all are known.
-    fn status(&self) -> u8 {
+    /// 0 if every level that can be checked holds, 1 if one is violated, 3 if none is violated but some are unknown.
+    fn exit_status(&self) -> u8 {
+        if self.reason.is_some() {
+            return 3;
+        }
         if !self.expected.is_empty() {
             return match &self.found {
                 None => 3,
@@ -273,7 +215,7 @@ impl Survey {
         }
     }
 
-    /// Whether every level holds that can be asked for.
+    /// Whether every level that can be checked holds.
     fn verdict(&self) -> &'static str {
         let known = || self.answers.iter().flatten().map(|it| it.verdict.holds());
         if known().any(|it| it == Some(false)) {
@@ -285,14 +227,14 @@ impl Survey {
         }
     }
 
-    /// What is known of every model.
+    /// The state of every model.
     fn models(&self) -> KnownModels {
         let decided = self.rows();
         let decided = decided.filter_map(|(it, answer)| Some((*it, holds(answer)?)));
         KnownModels::new(decided, self.found.as_ref(), &self.shown)
     }
 
-    /// What was expected and is not so.
+    /// Expectations that do not hold.
     fn missed(&self) -> Vec<String> {
         let found = self.found.as_ref();
         found.map_or(Vec::new(), |found| {
@@ -315,22 +257,9 @@ impl Survey {
         levels.iter().map(Asked::label).collect()
     }
 
-    fn words(&self, history: &History, voice: Voice, time: Duration) -> String {
-        let strongest = match self.strongest().as_slice() {
-            [] if self.status() == 3 => voice.paint.open("nothing is known"),
-            [] => voice.paint.bad("none holds"),
-            names => voice.paint.good(&names.join(", ")),
-        };
-        let mut out = format!(
-            "strongest: {strongest} ({}: {}, {})\n",
-            printable(&base_name(&self.plan.history)),
-            count(history.n_txns(), "transaction"),
-            count(history.n_sessions(), "session")
-        );
-        if voice.quiet {
-            return out;
-        }
-        out.push('\n');
+    /// The levels in words, and what is known of the models.
+    fn long_words(&self, voice: Voice) -> String {
+        let mut out = String::from("\n");
         for ((it, answer), why) in self.rows().zip(&self.whys) {
             let word = format!("{:<10}", word(answer));
             let word = match holds(answer) {
@@ -340,30 +269,123 @@ impl Survey {
             };
             let _ = writeln!(out, "  {:<23}  {word}  {}", it.label(), printable(why));
         }
-        let n_checked = self.rows().filter(|row| {
-            row.1
-                .is_some_and(|it| !matches!(it.decider, Decider::Implied(_)))
-        });
-        let how = format!(
-            "{} checked, the others follow · {}",
-            count(n_checked.count(), "level"),
-            lasting(time)
-        );
         let _ = writeln!(out, "\n{}", self.models().words());
         if let Some(found) = &self.found {
             let mut rows = self.rows();
             let is_violated = rows.any(|(_, answer)| holds(answer) == Some(false));
-            out.push_str(&found.words(voice, is_violated));
+            out.push_str(&found.words(voice.paint, is_violated));
         }
         for line in self.missed() {
             let _ = writeln!(out, "{line}");
         }
+        let how = format!("{} · {}", self.how(), lasting(self.cost.time));
         let _ = writeln!(out, "\n{}", voice.paint.faint(&how));
         out
     }
 
-    fn page(&self, parsed: &Parsed, warnings: &[String], time: Duration) -> String {
-        let history = &parsed.history;
+    /// How the answers were found.
+    fn how(&self) -> String {
+        let n_checked = reports_of(&self.answers)
+            .filter(|it| !matches!(it.decider, Decider::Implied(_)))
+            .count();
+        match &self.reason {
+            Some(_) => "no answer was found".to_owned(),
+            None => format!("{} checked, the others follow", count(n_checked, "level")),
+        }
+    }
+
+    /// How to repeat it.
+    fn run(&self) -> Run {
+        let mut rows = self.plan.rows();
+        for (name, value) in &mut rows {
+            match *name {
+                "level" => self.switches.trim().clone_into(value),
+                "session-order" | "real-time" | "clock-drift" | "times" => {
+                    "by the level".clone_into(value);
+                }
+                _ => {}
+            }
+        }
+        Run {
+            rows,
+            command: self.command(),
+            short_command: self.short_command(),
+            history: quoted_path(&self.plan.history),
+        }
+    }
+
+    fn short_command(&self) -> String {
+        self.plan.short_command() + &self.switches.replace(" --clock-drift 0 --times bounds", "")
+    }
+
+    /// The levels, for the JSON document.
+    fn views(&self) -> Vec<Value> {
+        let view = |((it, answer), why): ((&Asked, Option<&Report>), &String)| {
+            let implied_by = match answer.map(|it| it.decider) {
+                Some(Decider::Implied(by)) => Some(by.name()),
+                _ => None,
+            };
+            json!({
+                "name": it.level.name(),
+                "label": it.label(),
+                "session_order": it.spec.session_order,
+                "words": it.spec.to_string(),
+                "verdict": word(answer),
+                "why": why,
+                "implied_by": implied_by,
+                "decider": answer.map(|it| it.decider.name()),
+            })
+        };
+        self.rows().zip(&self.whys).map(view).collect()
+    }
+}
+
+impl Reported for LevelSurvey {
+    fn status(&self) -> u8 {
+        self.exit_status()
+    }
+
+    fn words(&self, voice: Voice, _explains: bool) -> String {
+        if let Some(reason) = &self.reason {
+            return format!("strongest: nothing is known\n{reason}\n");
+        }
+        let strongest = match self.strongest().as_slice() {
+            [] if self.exit_status() == 3 => voice.paint.open("nothing is known"),
+            [] => voice.paint.bad("none holds"),
+            names => voice.paint.good(&names.join(", ")),
+        };
+        let name = base_name(&self.source.path);
+        let of = self.history.as_ref().map(|it| subject(&name, it));
+        let mut out = format!("strongest: {strongest} ({})\n", of.unwrap_or(name));
+        if !voice.quiet {
+            out.push_str(&self.long_words(voice));
+        }
+        out
+    }
+
+    fn document(&self) -> Document {
+        let words = "every level, from the weakest to the strongest".to_owned();
+        let mut document = Document::new(
+            (self.verdict(), self.exit_status()),
+            LevelView::named("auto", words),
+            self.how(),
+            stats(&CheckStats::default(), &self.cost),
+            Some(&self.run()),
+        );
+        document.strongest = Some(self.strongest());
+        document.levels = Some(self.views());
+        document.models = Some(self.models().view());
+        document.reason = self.reason.as_ref().map(reason_view);
+        if let Some(history) = &self.history {
+            document.history = Some(history_view(history, &self.source));
+            if let Some(found) = &self.found {
+                document.all = found.view(history);
+            }
+        }
+        document
+    }
+
+    fn page(&self) -> Option<String> {
         let rows = self.rows().zip(&self.whys);
         let rows = rows.map(|((it, answer), why)| page::LevelRow {
             level: it.label().to_owned(),
@@ -372,84 +394,53 @@ impl Survey {
             verdict: word(answer),
             why: why.clone(),
         });
-        page::page(&page::Survey {
+        let history = self.history.as_ref()?;
+        Some(page::page(&page::LatticePage {
             history,
-            subject: format!(
-                "{}: {}, {}",
-                base_name(&self.plan.history),
-                count(history.n_txns(), "transaction"),
-                count(history.n_sessions(), "session")
-            ),
+            subject: subject(&base_name(&self.source.path), history),
             strongest: self.strongest(),
-            status: self.status(),
+            status: self.exit_status(),
             rows: rows.collect(),
             models: self.models(),
             found: self.found.as_ref(),
-            warnings,
-            command: self.plan.short_command()
-                + &self.switches.replace(" --clock-drift 0 --times bounds", ""),
-            time: lasting(time),
-        })
+            warnings: &self.warnings,
+            command: self.short_command(),
+            time: lasting(self.cost.time),
+        }))
     }
 
-    fn document(
-        &self,
-        parsed: Option<&Parsed>,
-        reason: Option<&StopReason>,
-        time: Duration,
-    ) -> Value {
-        let levels: Vec<Value> = self
-            .rows()
-            .zip(&self.whys)
-            .map(|((it, answer), why)| {
-                let implied_by = match answer.map(|it| it.decider) {
-                    Some(Decider::Implied(by)) => Some(by.name()),
-                    _ => None,
-                };
-                json!({
-                    "name": it.level.name(),
-                    "label": it.label(),
-                    "session_order": it.spec.session_order,
-                    "words": it.spec.to_string(),
-                    "verdict": word(answer),
-                    "why": why,
-                    "implied_by": implied_by,
-                    "decider": answer.map(|it| it.decider.name()),
-                })
-            })
-            .collect();
-        let mut document = json!({
-            "schema": SCHEMA,
-            "kingsnake": env!("CARGO_PKG_VERSION"),
-            "verdict": self.verdict(),
-            "exit_status": if reason.is_some() { 3 } else { self.status() },
-            "strongest": self.strongest(),
-            "levels": levels,
-            "models": self.models().view(),
-            "history": parsed.map(|it| history_view(it, &self.plan.history)),
-            "reason": reason.map(reason_view),
-            "stats": {
-                "seconds": time.as_secs_f64(),
-                "cpu_seconds": processor::seconds(),
-                "peak_memory_bytes": memory::peak(),
-            },
-            "command": self.command(),
-        });
-        if let Some(fields) = document.as_object_mut() {
-            fields.extend(match (&self.found, parsed) {
-                (Some(found), Some(parsed)) => found.view(&parsed.history),
-                _ => no_anomalies(),
-            });
-        }
-        document
+    fn svg(&self) -> Option<String> {
+        None
     }
+
+    fn classes(&mut self) -> Option<Classes<'_>> {
+        let verdict = match self.strongest().as_slice() {
+            [] => "no level is known to hold".to_owned(),
+            names => format!("strongest: {}", names.join(", ")),
+        };
+        let head = Head {
+            verdict,
+            status: self.exit_status(),
+            command: self.command(),
+        };
+        let traces = self.traces.take();
+        Some(Classes {
+            traced: TracedHistory::resumed(self.history.as_ref()?, traces),
+            found: self.found.as_ref(),
+            head,
+        })
+    }
+}
+
+fn reports_of(answers: &[Option<Report>]) -> impl Iterator<Item = &Report> {
+    answers.iter().flatten()
 }
 
 fn word(answer: Option<&Report>) -> &'static str {
     answer.map_or("no times", |it| it.verdict.word())
 }
 
-/// The anomaly, which level's answer implies it, or why it is not known.
+/// The anomaly, the level whose answer implies it, or why it is unknown.
 fn why(meaning: &Meaning<'_>, spec: Spec, answer: Option<&Report>) -> String {
     let Some(Report {
         verdict, decider, ..

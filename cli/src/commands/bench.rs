@@ -1,4 +1,4 @@
-//! `kingsnake bench`: measures, one subcommand for each question.
+//! `kingsnake bench`: one subcommand per benchmark.
 
 use std::time::Instant;
 

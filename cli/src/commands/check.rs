@@ -1,73 +1,118 @@
-//! `kingsnake check` and `kingsnake explain`: from a file to a verdict, words and pictures.
+//! `kingsnake check` and `kingsnake explain`: from what was typed to an answer and its outputs, whatever is asked.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use kingsnake_datasets::{Format, InputProblem, Parsed, Pending, ReadError};
-use kingsnake_encodings::BackendOptions;
 use kingsnake_encodings::proof::{Checked, Proving, instance_path};
-use kingsnake_evidence::certificate;
-use kingsnake_gpu::Gpu;
+use kingsnake_report::answer::Answer;
+use kingsnake_report::meaning::TracedHistory;
+use kingsnake_solver::auto::Asked;
 use kingsnake_solver::budget::{Budget, StopReason};
-use kingsnake_solver::certify::Traces;
-use kingsnake_solver::check::{CheckError, CheckStats, Decider, Engines};
+use kingsnake_solver::check::{CheckError, Decider, Engines};
 use kingsnake_solver::check_promise;
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::level::Level;
 use kingsnake_solver::progress::{Phase, Progress, ProgressEvent};
 use kingsnake_solver::verdict::Verdict;
-use kingsnake_tell::StoryLine;
 
-use super::workload;
-use crate::anomalies::{self, Expected, Found};
-use crate::answer::ordered;
+use super::auto::LevelSurvey;
+use super::workload::{self, RuleAnswer};
+use crate::anomalies::{self, Expected};
 use crate::answer::recorded::{is_searched_instead, other_order, read_expected};
 use crate::answer::ruled_out::broken_models;
-use crate::answer::telling::tell;
-use crate::answer::{Answer, status_of};
-use crate::args::{CheckArgs, FileArgs};
-use crate::assumptions::assumed;
-use crate::input::{self, load, thinned};
-use crate::limits::{self, is_stdio, within};
-use crate::meaning::TracedHistory;
-use crate::output::{Output, expect_apart, put};
-use crate::picture::{self, Scene};
+use crate::answer::{Reported, deliver, outputs, status_of};
+use crate::args::CheckArgs;
+use crate::assumptions::{self, assumed};
+use crate::input::{self, load, source_of, thinned};
+use crate::limits::{self, within};
+use crate::output::{Output, expect_apart};
 use crate::plan::{Plan, start_threads};
 use crate::processor::{Marks, Metered};
 use crate::progress::{CheckListener, Drawing};
 use crate::refused::expect_sensible;
-use crate::remarks::hints;
-use crate::voice::{Voice, say};
-use crate::{directory, edn, json, page};
+use crate::voice::Voice;
+use crate::{directory, processor};
 
-/// Longer orders are not judged: that takes time in the square of their length.
-const MOST_POINTS: usize = 200_000;
+/// What is asked of a history, settled.
+enum Inquiry {
+    /// One level.
+    Level(Box<Plan>, Expected),
+    /// Every level.
+    Auto(Box<LevelSurvey>),
+    /// The rule of a workload.
+    Rule(Box<RuleAnswer>),
+}
 
-/// Checks, and tells the answer in the words that `words` finds.
-pub fn run(
-    args: &CheckArgs,
-    voice: Voice,
-    start: Instant,
-    words: fn(&Answer, Voice) -> String,
-) -> Result<u8> {
-    if let Some(workload) = args.read.workload.filter(|it| it.has_rule()) {
-        expect_sensible(args, None)?;
-        expect_outputs(args)?;
-        return workload::run(args, workload, voice, start);
+impl Inquiry {
+    fn new(args: &CheckArgs, start: Instant) -> Result<Inquiry> {
+        if let Some(workload) = args.read.workload.filter(|it| it.has_rule()) {
+            expect_sensible(args, None)?;
+            let rule = RuleAnswer::new(args, workload, start)?;
+            return Ok(Inquiry::Rule(Box::new(rule)));
+        }
+        if args.asks_auto() {
+            expect_sensible(args, None)?;
+            return Ok(Inquiry::Auto(Box::new(LevelSurvey::new(args, start)?)));
+        }
+        let plan = Plan::new(args)?;
+        expect_sensible(args, Some(plan.level))?;
+        let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
+        Ok(Inquiry::Level(Box::new(plan), expected))
     }
-    let plan = Plan::new(args)?;
-    expect_sensible(args, Some(plan.level))?;
-    let expected = Expected::parse(&args.all.expect, &args.all.anomalies)?;
+
+    /// Reads the history and asks; also returns what the user should know.
+    fn answer(
+        self,
+        args: &CheckArgs,
+        budget: &Budget,
+        progress: CheckListener,
+        start: Instant,
+    ) -> Result<(Box<dyn Reported>, Vec<String>)> {
+        match self {
+            Inquiry::Level(plan, expected) => {
+                let answered = answer(*plan, args, budget, progress, start);
+                let (mut answer, warnings) = answered?;
+                answer.expected = expected;
+                Ok((Box::new(answer), warnings))
+            }
+            Inquiry::Auto(survey) => survey.conduct(args, budget, progress),
+            Inquiry::Rule(rule) => Ok((Box::new(rule.judged(args, budget)?), Vec::new())),
+        }
+    }
+
+    /// The answer where the limits ended before there was one.
+    fn stopped(self, args: &CheckArgs, reason: StopReason, start: Instant) -> Box<dyn Reported> {
+        match self {
+            Inquiry::Level(plan, expected) => {
+                let verdict = Verdict::Unknown(reason);
+                let mut answer = settled(&plan, args, verdict, Decider::None, start);
+                answer.source.path.clone_from(&plan.history);
+                answer.expected = expected;
+                answer.cost.phases = vec![(Phase::Parse.name(), start.elapsed())];
+                Box::new(answer)
+            }
+            Inquiry::Auto(survey) => Box::new(survey.stopped(reason)),
+            Inquiry::Rule(rule) => Box::new(rule.stopped(reason)),
+        }
+    }
+}
+
+/// Checks, and writes the answer to every output.
+pub fn run(args: &CheckArgs, voice: Voice, start: Instant) -> Result<u8> {
+    assumptions::expect_usable(args)?;
+    let inquiry = Inquiry::new(args, start)?;
     expect_outputs(args)?;
     start_threads(&args.limits)?;
     let bounds = &args.limits.bounds;
     let budget = limits::budget(bounds, start)?;
     let drawing = Drawing::new(start, voice.quiet);
     let work = {
-        let (args, plan, budget) = (args.clone(), plan.clone(), budget.clone());
+        let (args, budget) = (args.clone(), budget.clone());
         let listener = drawing.listener();
-        move || answer(plan, &args, &budget, listener, start)
+        move || inquiry.answer(&args, &budget, listener, start)
     };
     let answered = within(&budget, work);
     drop(drawing);
@@ -75,39 +120,55 @@ pub fn run(
         Ok(answered) => answered,
         Err(error) => match (limits::stopped(&error), limits::certified()) {
             (_, Some(status)) => return limits::standing(status, Err(error)),
-            (Some(reason), None) => (stopped(plan, reason.clone(), start), Vec::new()),
-            _ if is_no_transaction(&error) && args.read.workload.is_none() => {
-                return match workload::recognised(args, &budget) {
-                    Some(workload) => {
-                        let mut args = args.clone();
-                        args.read.workload = Some(workload);
-                        args.limits.threads = None; // They have been started.
-                        run(&args, voice, start, words)
-                    }
-                    None => Err(error),
-                };
+            (Some(reason), None) => {
+                let stopped = Inquiry::new(args, start)?.stopped(args, reason.clone(), start);
+                (stopped, Vec::new())
             }
-            _ => return Err(error),
+            _ => match instead(args, &error, &budget) {
+                Some(args) => return run(&args, voice, start),
+                None => return Err(error),
+            },
         },
     };
     voice.warn_each(&warnings);
-    answer.expected = expected;
-    let (status, files) = (answer.status(), args.files.clone());
-    let explains = args.explains;
+    let (status, files, explains) = (answer.status(), args.files.clone(), args.explains);
     limits::tell(&budget, bounds, start, status, move || {
-        let mut answer = told(answer, explains || files.report.is_some());
-        let traces = answer.traces.take();
-        deliver(&answer, traces, &files, voice, words)?;
-        for hint in &answer.hints {
-            voice.hint(hint);
-        }
-        // The process ends here; giving a million transactions back one by one would only take time.
-        std::mem::forget(answer);
+        answer.tell(&files, explains);
+        deliver(&mut *answer, &files, voice, explains)?;
+        limits::let_go(answer);
         Ok(())
     })
 }
 
-/// Complains about files that cannot be written, or that are each other or the history.
+/// What to ask instead where the operations are no transactions, but those of a workload.
+fn instead(args: &CheckArgs, error: &anyhow::Error, budget: &Budget) -> Option<CheckArgs> {
+    if !is_no_transaction(error) || args.read.workload.is_some() || args.asks_auto() {
+        return None;
+    }
+    let mut args = args.clone();
+    args.read.workload = Some(workload::recognised(&args, budget)?);
+    Some(args)
+}
+
+/// An answer of this plan, without a history yet.
+fn settled(
+    plan: &Plan,
+    args: &CheckArgs,
+    verdict: Verdict,
+    decider: Decider,
+    start: Instant,
+) -> Answer<'static> {
+    let asked = Asked {
+        level: plan.level,
+        spec: plan.spec,
+    };
+    let mut answer = Answer::new(asked, plan.promise.clone(), verdict, decider);
+    answer.run = args.tells_run().then(|| plan.run());
+    processor::settle(&mut answer.cost, start, args.tells_run());
+    answer
+}
+
+/// Refuses output files that cannot be written, or that are the same file as another output or the input.
 pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     let instance = args.files.proof.as_deref().map(instance_path);
     let instance = instance.as_deref().map(|path| Output {
@@ -121,14 +182,14 @@ pub fn expect_outputs(args: &CheckArgs) -> Result<()> {
     expect_apart(&input::files(&args.history, &args.read), &outputs)
 }
 
-/// Whether a file was refused because its operations are no transactions.
+/// Whether a file was refused because its operations are not transactions.
 fn is_no_transaction(error: &anyhow::Error) -> bool {
     let problem = error.downcast_ref::<ReadError>().map(ReadError::problem);
     matches!(problem, Some(InputProblem::Unsupported(_)))
 }
 
-/// Jepsen's logs of compare-and-sets are checked for linearizability unless a level was given: their values repeat, and
-/// clients of registers are promised that.
+/// Jepsen's compare-and-set logs are checked for linearizability unless a level is given: their values repeat, and
+/// clients of registers are promised linearizability.
 fn for_registers(
     plan: Plan,
     args: &CheckArgs,
@@ -140,7 +201,7 @@ fn for_registers(
     if is_asked || !is_log || parsed.history.all_compares().is_empty() {
         return plan;
     }
-    // What was typed may be about serializability only, such as --session-order.
+    // The options may apply to serializability only, such as --session-order.
     let Ok(registers) = Plan::at(Level::Linearizable, args) else {
         return plan;
     };
@@ -152,37 +213,15 @@ fn for_registers(
     registers
 }
 
-fn stopped(plan: Plan, reason: StopReason, start: Instant) -> Answer {
-    Answer {
-        plan,
-        parsed: None,
-        traces: None,
-        verdict: Verdict::Unknown(reason),
-        decider: Decider::None,
-        stats: CheckStats::default(),
-        telling: None,
-        ordered: None,
-        other_order: None,
-        hints: Vec::new(),
-        found: None,
-        expected: Expected::default(),
-        proof: None,
-        phases: vec![(Phase::Parse.name(), start.elapsed())],
-        processor: Vec::new(),
-        time: start.elapsed(),
-    }
-}
-
-/// The answer, and what the user should know besides.
+/// The answer, and notes for the user.
 fn answer(
     plan: Plan,
     args: &CheckArgs,
     budget: &Budget,
     mut progress: CheckListener,
     start: Instant,
-) -> Result<(Answer, Vec<String>)> {
-    let (mut device, cooler) = (Gpu::new(plan.device.clone()), plan.cooler());
-    let mut marks = Marks::default();
+) -> Result<(Answer<'static>, Vec<String>)> {
+    let mut marks = Marks::new(args.files.json.is_some());
     marks.begin(Phase::Parse);
     progress.event(ProgressEvent::Phase(Phase::Parse));
     let parsed = load(&args.history, &args.read, budget)?;
@@ -190,20 +229,11 @@ fn answer(
     if let Some(map) = &plan.isolation_map {
         map.apply(&mut parsed.history)?;
     }
-    let mut phases = vec![(Phase::Parse.name(), start.elapsed())];
+    let read = start.elapsed();
     let mut warnings = parsed.warnings.clone();
     let mut plan = for_registers(plan, args, &parsed, &mut warnings);
     read_expected(&mut plan, &parsed.history)?;
-    let mut backend = kingsnake_encodings::backend(
-        &plan.backend,
-        &BackendOptions {
-            seed: plan.seed,
-            propagator: plan.search,
-            cooler: Some(cooler),
-        },
-    )?;
-    kingsnake_gpu::expect(&plan.device)
-        .map_err(|why| anyhow!("--device {}: {why}", plan.device))?;
+    let (mut backend, mut device) = (plan.backend()?, plan.device()?);
     let mut check = |plan: &Plan, backend: &mut dyn Backend| {
         let engines = Engines {
             device: Some(&mut device),
@@ -260,9 +290,6 @@ fn answer(
     warnings.extend(report.stats.prune.device.warning.clone());
     let decide = report.stats.decide.as_ref();
     warnings.extend(decide.and_then(|it| it.device.warning.clone()));
-    for &(name, time) in &report.stats.phases {
-        spend(&mut phases, name, time);
-    }
     let (mut found, mut traces) = (None, None);
     if args.wants_anomalies() {
         let traced = TracedHistory::new(&parsed.history);
@@ -285,60 +312,21 @@ fn answer(
     } else {
         None
     };
-    let answer = Answer {
-        plan,
-        parsed: Some(parsed),
-        traces,
-        verdict: report.verdict,
-        decider: report.decider,
-        stats: report.stats,
-        telling: None,
-        ordered: None,
-        other_order,
-        hints: Vec::new(),
-        found,
-        expected: Expected::default(),
-        proof,
-        phases,
-        processor: marks.spent(),
-        time: start.elapsed(),
-    };
+    let mut answer = settled(&plan, args, report.verdict, report.decider, start);
+    let (history, source) = source_of(parsed, &plan.history);
+    answer.cost.spend(Phase::Parse.name(), read);
+    for &(name, time) in &report.stats.phases {
+        answer.cost.spend(name, time);
+    }
+    answer.cost.by_phase = marks.spent();
+    answer.history = Some(Cow::Owned(history));
+    (answer.source, answer.stats) = (source, report.stats);
+    (answer.traces, answer.found) = (traces, found);
+    (answer.other_order, answer.proof) = (other_order, proof);
     Ok((answer, warnings))
 }
 
-/// The answer with its words. The verdict stands already; this is no part of the time that it took.
-fn told(mut answer: Answer, orders: bool) -> Answer {
-    if let (Verdict::Satisfied(certificate), Some(parsed)) = (&answer.verdict, &answer.parsed) {
-        let n_points = certificate.order.len();
-        if orders && n_points <= MOST_POINTS {
-            let ordered = ordered::ordered(&parsed.history, &answer.plan.promise, certificate);
-            answer.ordered = Some(ordered);
-        }
-    }
-    if let (Verdict::Violated(counterexample), Some(parsed)) = (&answer.verdict, &answer.parsed) {
-        let begun = Instant::now();
-        let traced = TracedHistory::resumed(&parsed.history, answer.traces.take());
-        let mut telling = tell(traced.meaning(), &answer.plan.promise, counterexample);
-        telling
-            .story
-            .lines
-            .extend(answer.other_order.map(|it| StoryLine {
-                depth: 0,
-                text: it.sentence().to_owned(),
-            }));
-        answer.telling = Some(telling);
-        answer.traces = traced.into_traces();
-        spend(&mut answer.phases, Phase::Explain.name(), begun.elapsed());
-        answer.time += begun.elapsed();
-    }
-    if let Some(parsed) = &answer.parsed {
-        let name = answer.telling.as_ref().map(|it| it.name);
-        answer.hints = hints(parsed, &answer.verdict, name);
-    }
-    answer
-}
-
-/// The proof and its instance under their names, or why there is none.
+/// The proof and its instance under their file names, or why there is none.
 fn proven(
     proving: Proving,
     path: &Path,
@@ -352,141 +340,5 @@ fn proven(
         }
         Some(Err(error)) => Err(error.to_string()),
         None => Err("the back end refuted nothing".to_owned()),
-    }
-}
-
-/// Adds to a phase, which may come in several parts.
-fn spend(phases: &mut Vec<(&'static str, Duration)>, name: &'static str, time: Duration) {
-    match phases.iter_mut().find(|phase| phase.0 == name) {
-        Some(phase) => phase.1 += time,
-        None => phases.push((name, time)),
-    }
-}
-
-fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
-    let all = [
-        ("--certificate", &args.certificate),
-        ("--proof", &args.proof),
-        ("--json", &args.json),
-        ("--edn", &args.edn),
-        ("--dot", &args.dot),
-        ("--svg", &args.svg),
-        ("--report", &args.report),
-    ];
-    all.into_iter()
-        .filter_map(|(option, path)| path.as_deref().map(|path| Output { option, path }))
-}
-
-/// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
-fn deliver(
-    answer: &Answer,
-    traces: Option<Traces>,
-    files: &FileArgs,
-    voice: Voice,
-    words: fn(&Answer, Voice) -> String,
-) -> Result<()> {
-    // What goes to stdout by request stands alone there.
-    if !outputs(files).any(|it| is_stdio(it.path)) {
-        say(&words(answer, voice)).context("cannot write to stdout")?;
-        if let Some(found) = &answer.found {
-            let is_violated = matches!(answer.verdict, Verdict::Violated(_));
-            let mut text = format!("\n{}", found.words(voice, is_violated));
-            for line in answer.missed() {
-                text.push_str(&line);
-                text.push('\n');
-            }
-            say(&text).context("cannot write to stdout")?;
-        }
-    }
-    if let Some(path) = &files.json {
-        let mut text = serde_json::to_string_pretty(&json::document(answer))?;
-        text.push('\n');
-        put(path, &text)?;
-    }
-    let wants_anomalies = files.edn.is_some() || files.directory.is_some();
-    if let (Some(history), true) = (answer.history(), wants_anomalies) {
-        let head = directory::Head {
-            verdict: format!("{}: {}", answer.word(), answer.plan.promise),
-            status: answer.status(),
-            command: &answer.plan.short_command(),
-        };
-        let traced = TracedHistory::resumed(history, traces);
-        write_anomalies(&traced, answer.found.as_ref(), files, &head)?;
-    }
-    if let Some(path) = &files.certificate {
-        match (&answer.verdict, answer.history()) {
-            (Verdict::Satisfied(order), Some(history)) => {
-                let text = certificate(history, &answer.plan.promise, order);
-                put(path, &text)?;
-            }
-            _ => voice.warn(&format!(
-                "no certificate for {}: not satisfied",
-                path.display()
-            )),
-        }
-    }
-    let scene = scene(answer);
-    let timeline = timeline(answer);
-    let mut drawn = &files.svg;
-    if let (Some(path), Some(picture)) = (drawn, &timeline) {
-        put(path, picture)?;
-        drawn = &None;
-    }
-    for (path, draw) in [
-        (&files.dot, picture::dot::draw as fn(&Scene) -> String),
-        (drawn, picture::svg::document),
-    ] {
-        match (path, &scene) {
-            (Some(path), Some(scene)) => put(path, &draw(scene))?,
-            (Some(path), None) => {
-                voice.warn(&format!("no picture for {}: not violated", path.display()));
-            }
-            (None, _) => {}
-        }
-    }
-    if let Some(path) = &files.report {
-        put(path, &page::page(answer, scene.as_ref()))?;
-    }
-    Ok(())
-}
-
-/// Writes Elle's map and the directory of anomalies, where they were asked for.
-pub fn write_anomalies(
-    traced: &TracedHistory<'_>,
-    found: Option<&Found>,
-    files: &FileArgs,
-    head: &directory::Head<'_>,
-) -> Result<()> {
-    if let Some(path) = &files.edn {
-        put(path, &edn::document(traced, found, head.status))?;
-    }
-    if let (Some(path), Some(found)) = (&files.directory, found) {
-        directory::write(path, traced.meaning(), found, head)?;
-    }
-    Ok(())
-}
-
-/// The operations over time, where linearizability was checked.
-fn timeline(answer: &Answer) -> Option<String> {
-    match (&answer.verdict, answer.history(), &answer.telling) {
-        (Verdict::Violated(counterexample), Some(history), Some(telling))
-            if answer.plan.level == Level::Linearizable =>
-        {
-            let (labels, txns) = (telling.labels(history), &telling.story.txns);
-            let drawn = picture::timeline::document(history, &labels, txns, counterexample);
-            Some(drawn)
-        }
-        _ => None,
-    }
-}
-
-fn scene(answer: &Answer) -> Option<Scene> {
-    match (&answer.verdict, answer.history(), &answer.telling) {
-        (Verdict::Violated(counterexample), Some(history), Some(telling)) => Some(picture::scene(
-            history,
-            &telling.labels(history),
-            counterexample,
-        )),
-        _ => None,
     }
 }

@@ -12,8 +12,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget};
 use kingsnake_collect::server::{Private, Proxy, Wanted};
 use kingsnake_collect::{
     Adapter, Beside, Broken, CollectRequest, CollectRun, Collected, Database, Events, Load,
-    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, SCRIPTS, Schedule, Script, SqlFile, Tally,
-    Target, adapter, merge, resolve, self_test,
+    Mistake, Nodes, OrderBy, PromisedLevel, ReadsAt, SCRIPTS, Schedule, Script, ServerFault,
+    SqlFile, Tally, Target, adapter, merge, resolve, self_test,
 };
 use kingsnake_datasets::workloads::WorkloadKind;
 
@@ -23,9 +23,9 @@ use crate::voice::{Voice, count, grouped, lasting, printable, printable_lines, s
 use crate::watch::within::{CollectWatch, needs_fences};
 use crate::{collecting, interrupt, output, processor};
 
-/// More findings than this are only counted.
+/// Further findings are only counted.
 const MOST_FINDINGS: usize = 5;
-/// Where the address of a server that stays up is, within the collection's directory.
+/// File with the address of a server that stays up, within the collection's directory.
 const ADDRESS: &str = "server.url";
 
 /// Collects, merges or tests the adapter, as typed.
@@ -129,7 +129,7 @@ pub fn run(args: &CollectArgs, voice: Voice) -> Result<u8> {
     Ok(status)
 }
 
-/// The watch, where one is wanted. At levels without real time the workload gets a key of fences.
+/// The watch, if requested. At levels without real time the workload gets a key for fences.
 fn watch<'a>(
     args: &CollectArgs,
     load: &Load,
@@ -140,9 +140,9 @@ fn watch<'a>(
     let Some(level) = args.watch else {
         return Ok(None);
     };
-    if load.kind() != WorkloadKind::Registers {
+    if !matches!(load.kind(), WorkloadKind::Registers | WorkloadKind::Lists) {
         bail!(
-            "the workload {} has lists, ranges or conditions, which are not watched; use --check",
+            "the workload {} has ranges or conditions, which are not watched; use --check",
             args.workload
         );
     }
@@ -151,7 +151,7 @@ fn watch<'a>(
     CollectWatch::new(level, fence, limit, directory, voice, stop).map(Some)
 }
 
-/// Leaves the database as it was at the violation, for as long as the user wants.
+/// Keeps the database as it was at the violation, as long as the user wants.
 fn stay(
     args: &CollectArgs,
     server: Option<&Private>,
@@ -184,12 +184,12 @@ fn stay(
     while !stop.load(Ordering::Relaxed) && args.stay.is_none_or(|it| since.elapsed() < it) {
         std::thread::sleep(Duration::from_millis(50));
     }
-    // The address means nothing from here on.
+    // The address is invalid from here on.
     let _ = std::fs::remove_file(&address);
     Ok(())
 }
 
-/// Writes a file that only its owner reads.
+/// Writes a file that only its owner can read.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
     let mut options = std::fs::OpenOptions::new();
@@ -199,7 +199,7 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     writeln!(options.open(path)?, "{text}")
 }
 
-/// The private server, where one is to be started.
+/// The private server, if one is to be started.
 fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
     let needs_process = args.fault.iter().find(|fault| fault.needs_process());
     if let (Some(fault), false) = (needs_process, args.start) {
@@ -220,7 +220,13 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
     if args.nodes > 1 && adapter.nodes == Nodes::One {
         bail!("{} is started with one node", adapter.name);
     }
-    // A server runs in another directory than this program.
+    let order = args.version_order.unwrap_or(adapter.version_orders[0]);
+    if args.fault.contains(&ServerFault::Failover) && order == OrderBy::Log {
+        bail!(
+            "--fault failover ends the primary for good, and its log with it; choose --version-order trigger, rank or none"
+        );
+    }
+    // A server runs in another directory than this program, so its path must be absolute.
     let binary = args.binary.as_deref().map(std::path::absolute).transpose();
     let binary = binary.context("--binary")?;
     let wanted = Wanted {
@@ -234,7 +240,7 @@ fn start(args: &CollectArgs, adapter: &Adapter) -> Result<Option<Private>> {
     Ok(Some(Private::start(&wanted)?))
 }
 
-/// A proxy before each node, where connections are to suffer; the addresses then are those of the proxies.
+/// One proxy in front of each node if connections are to be disturbed; the addresses are then those of the proxies.
 fn proxies(args: &CollectArgs, adapter: &Adapter, urls: &mut [String]) -> Result<Vec<Proxy>> {
     if !args.fault.iter().any(|fault| fault.needs_proxy()) {
         return Ok(Vec::new());
@@ -356,12 +362,12 @@ fn check_level<'a>(args: &'a CollectArgs, level: &'a PromisedLevel) -> Result<Op
         ),
         _ => typed,
     };
-    // A wrong level must not be found out after the collection.
+    // Reject an unknown level before the collection starts.
     parse_check(&["h", "--level", check])?;
     Ok(Some(check))
 }
 
-/// Says what is about to run, with the settings that bear on it.
+/// Prints what is about to run, with the settings that affect it.
 fn announce(database: &dyn Database, voice: Voice) -> Result<()> {
     if voice.quiet {
         return Ok(());
@@ -425,7 +431,7 @@ fn tally_words(tally: &Tally) -> String {
     words
 }
 
-/// Says what was collected; 1 where something is wrong whatever the level.
+/// Prints what was collected; 1 if something is wrong at every level.
 fn report(collected: &Collected, voice: Voice) -> Result<u8> {
     let merged = &collected.merged;
     let mut text = String::new();
@@ -439,7 +445,7 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
     if collected.tally.unknown > 0 {
         let _ = writeln!(
             text,
-            "Unknown ends: {} committed and {} aborted by the database's word, {} still unknown",
+            "Unknown ends: {} committed and {} aborted according to the database, {} still unknown",
             merged.settled_committed, merged.settled_aborted, merged.unknown
         );
     }
@@ -476,7 +482,7 @@ fn report(collected: &Collected, voice: Voice) -> Result<u8> {
     Ok(u8::from(!merged.findings.is_empty()))
 }
 
-/// Checks the history as `kingsnake check` would, with a page beside it.
+/// Checks the history as `kingsnake check` does, and writes its page.
 fn check_history(
     collected: &Collected,
     directory: &Path,
@@ -507,8 +513,8 @@ fn check_history(
     Ok((status, checking))
 }
 
-/// Which took longer. A check that waits for a processor is told from one that needs it: clients are many threads, and get more
-/// of a busy machine than a check does.
+/// Whether collecting or checking took longer. A check that waited for a processor is reported as such: the clients are
+/// many threads and get a larger share of a busy machine than a check.
 fn compared(collecting: Duration, checking: Duration, used: Option<Duration>) -> String {
     let note = match used {
         _ if checking <= collecting => String::new(),
@@ -554,7 +560,7 @@ fn merge_again(directory: &Path, voice: Voice) -> Result<u8> {
     Ok(0)
 }
 
-/// The control: what one session must see, and whether deliberate mistakes are found.
+/// The control: checks what one session must see, and that deliberate mistakes are found.
 fn test_adapter(
     args: &CollectArgs,
     adapter: &Adapter,
@@ -578,7 +584,7 @@ fn test_in(
     if let Some(server) = &server {
         target.urls.clone_from(&server.urls);
     }
-    // A standby may lag, which is no mistake of the adapter.
+    // A standby may lag; that is not a mistake of the adapter.
     target.reads =
         (adapter.nodes == Nodes::Roles && target.urls.len() > 1).then_some(ReadsAt::Primary);
     let database = adapter.connect(&target)?;

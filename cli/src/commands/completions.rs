@@ -1,4 +1,4 @@
-//! `kingsnake completions`: what a shell needs to complete our options.
+//! `kingsnake completions`: prints a shell's completion script.
 
 use anyhow::{Context, Result};
 use clap::CommandFactory;

@@ -1,4 +1,4 @@
-//! `kingsnake convert`: reads any format, writes one.
+//! `kingsnake convert`: reads any format and writes another.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::limits::is_stdio;
 use crate::output::{Output, expect_apart, expect_parent, fill, scratch};
 use crate::voice::{Voice, count, printable, say};
 
-/// Converts, and says what was written.
+/// Converts, and prints what was written.
 pub fn run(args: &ConvertArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let format = args.format_to.unwrap_or_else(|| by_name(&args.to));
     expect_target(format, &args.to, &files(&args.from, &args.read))?;
@@ -45,7 +45,7 @@ pub fn run(args: &ConvertArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     Ok(0)
 }
 
-/// What the ending of a file's name says.
+/// The format for a file's extension.
 fn by_name(to: &Path) -> Format {
     let ending = to.extension().and_then(|it| it.to_str()).unwrap_or("");
     match ending {
@@ -58,7 +58,7 @@ fn by_name(to: &Path) -> Format {
     }
 }
 
-/// A writer needs a file, which may be binary; stdout gets its bytes.
+/// A writer needs a file; for stdout a temporary file is written and copied, as the format may be binary.
 pub fn to_stdout(history: &History, format: Format, voice: Voice) -> Result<u8> {
     if format == Format::Cobra {
         bail!("Cobra's logs are a directory and cannot be written to stdout");
@@ -73,7 +73,7 @@ pub fn to_stdout(history: &History, format: Format, voice: Voice) -> Result<u8> 
     Ok(0)
 }
 
-/// Complains, before anything is read, about a place where the history cannot be written. Cobra's logs go to a directory.
+/// Refuses, before anything is read, an output that cannot be written. Cobra's logs need a directory.
 pub fn expect_target(format: Format, to: &Path, inputs: &[&Path]) -> Result<()> {
     if format != Format::Cobra {
         let option = "the output";

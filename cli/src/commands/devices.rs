@@ -1,4 +1,4 @@
-//! `kingsnake devices`: what can compute reachability on this machine, and whether it computes rightly.
+//! `kingsnake devices`: the devices of this machine that can compute reachability, and their self-tests.
 
 use std::fmt::Write;
 

@@ -16,9 +16,9 @@ use crate::input::MOST_TEXT;
 use crate::many::ManyRow;
 use crate::voice::{Voice, count, lasting, printable, say};
 
-/// A ratio of one run each below this is not called faster or slower.
+/// With one run each, a smaller ratio is not called faster or slower.
 const NOTABLE: f64 = 1.25;
-/// More checks than this are only counted.
+/// Further checks are only counted.
 const MOST_LINES: usize = 40;
 
 /// Compares, and prints.
@@ -36,7 +36,7 @@ pub fn run(args: &DiffArgs, voice: Voice) -> Result<u8> {
 /// The runs of one check.
 #[derive(Default)]
 pub struct CheckRuns {
-    /// The verdicts, with the anomaly where there is one; each once.
+    /// The distinct verdicts, with their anomaly if they have one.
     verdicts: Vec<String>,
     /// Seconds of the runs that gave an answer, sorted.
     seconds: Vec<f64>,
@@ -62,10 +62,10 @@ impl CheckRuns {
     }
 }
 
-/// What was checked, by name.
+/// The checks, by name.
 pub type Checks = BTreeMap<String, CheckRuns>;
 
-/// Everything that was checked, from a directory of rows, a file of rows or a document.
+/// All checks of a directory of rows, a file of rows or a document.
 pub fn read(path: &Path) -> Result<Checks> {
     let rows = path.join("rows.jsonl");
     let file = if path.is_dir() { rows.as_path() } else { path };
@@ -75,20 +75,17 @@ pub fn read(path: &Path) -> Result<Checks> {
             file.display()
         )
     })?;
-    let mut documents: Vec<Value> = Vec::new();
-    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-        match value.with_context(|| format!("{} is no JSON", file.display()))? {
-            Value::Array(many) => documents.extend(many),
-            one => documents.push(one),
-        }
-    }
     let mut checks = Checks::new();
-    for document in &documents {
-        if !note(document, &mut checks) {
+    for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+        let documents = match value.with_context(|| format!("{} is no JSON", file.display()))? {
+            Value::Array(many) => many,
+            one => vec![one],
+        };
+        if let Some(other) = documents.iter().find(|it| !note(it, &mut checks)) {
             bail!(
-                "{} holds something that is no row and no verdict: {}",
+                "{} contains a line that is neither a row nor a verdict: {}",
                 file.display(),
-                printable(&document.to_string().chars().take(60).collect::<String>())
+                printable(&other.to_string().chars().take(60).collect::<String>())
             );
         }
     }
@@ -98,7 +95,7 @@ pub fn read(path: &Path) -> Result<Checks> {
     Ok(checks)
 }
 
-/// Adds a row of a study, of a hunt or of a batch, or the document of a check; whether it is one.
+/// Adds a row of a study, hunt or batch, or the document of a check; returns false for anything else.
 fn note(row: &Value, checks: &mut Checks) -> bool {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     if let (Some(switches), Some(history)) = (row["check"].as_array(), row["history"].as_str()) {
@@ -299,6 +296,10 @@ impl<'a> Compared<'a> {
         let mean = mean.map_or(String::new(), |it| {
             format!("; geometric mean of the ratios {it:.3}")
         });
+        if self.pairs.is_empty() {
+            out.push_str("no check is in both runs; checks are matched by name\n");
+            return out;
+        }
         let _ = writeln!(
             out,
             "{} in both: {}, {} faster, {} slower, {} within each other's range{mean}",

@@ -1,4 +1,4 @@
-//! `kingsnake export`: what is asked of a solver, before or after pruning, in another solver's language.
+//! `kingsnake export`: writes the constraints, before or after pruning, in another solver's language.
 
 use std::io::Write;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::progress::Drawing;
 use crate::question::question;
 use crate::voice::{Voice, printable};
 
-/// Writes the question, or says why there is none.
+/// Writes the constraints, or reports why there are none.
 pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
     let out = Output {
         option: "--out",
@@ -68,7 +68,7 @@ pub fn run(args: &ExportArgs, voice: Voice, start: Instant, budget: &Budget) -> 
     }
 }
 
-/// Longer names are cut: Graphviz refuses some, and they are not readable.
+/// Longer names are cut: Graphviz refuses some, and they are unreadable.
 const LONGEST_NAME: usize = 120;
 
 /// What a node is: a transaction, its begin or commit, or a moment of the time chain.
@@ -82,7 +82,7 @@ fn name(polygraph: &Polygraph, history: &History, node: u32) -> String {
         Moment::Begin => " begin",
         Moment::Commit => " commit",
     };
-    // A name may hold anything, and a comment ends at the end of its line.
+    // A name may contain any character, and a comment ends at the line end.
     format!("{}{moment}", short(&printable(&txn), LONGEST_NAME))
 }
 
@@ -120,7 +120,7 @@ fn write_pruned(
     write_instance(&instance, args.to, out)
 }
 
-/// The known edges have a cycle: an instance without constraints that cannot be met.
+/// The known edges have a cycle: an unsatisfiable instance without constraints.
 fn write_contradiction(
     polygraph: &Polygraph,
     history: &History,

@@ -1,4 +1,4 @@
-//! `kingsnake generate`: runs a workload on the embedded store and writes down what its clients saw.
+//! `kingsnake generate`: runs a workload on the embedded store and records what its clients see.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::limits::is_stdio;
 use crate::output::{Output, expect_apart, put};
 use crate::voice::{Voice, count, printable, say};
 
-/// Generates, and says what was written.
+/// Generates, and prints what was written.
 pub fn run(args: &GenerateArgs, voice: Voice) -> Result<u8> {
     let start = Instant::now();
     expect_target(args.format, &args.out, &[])?;
@@ -128,7 +128,7 @@ fn written(args: &GenerateArgs, history: &History, voice: Voice) -> Result<()> {
     Ok(())
 }
 
-/// Whether stdout gets the history or JSON in place of words.
+/// Whether the history or JSON goes to stdout.
 fn fills_stdout(args: &GenerateArgs) -> bool {
     is_stdio(&args.out) || args.json.as_deref().is_some_and(is_stdio)
 }
@@ -158,7 +158,7 @@ fn tell_json(
     put(path, &format!("{document:#}\n"))
 }
 
-/// Generates compare-and-sets, which run on no store: their order is decided first.
+/// Generates compare-and-sets. They run on no store: their order is chosen first.
 fn run_lwt(args: &GenerateArgs, voice: Voice, start: Instant) -> Result<u8> {
     let percent = |share: f64| (share * 100.0).round() as usize;
     let lwt = Lwt {

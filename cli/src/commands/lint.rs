@@ -13,12 +13,12 @@ use crate::answer::base_name;
 use crate::args::LintArgs;
 use crate::input::{files, load};
 use crate::limits::{Stopped, is_stdio};
+use crate::lint::lint;
 use crate::many::tell_others;
 use crate::output::{Output, expect_apart, put};
-use crate::remarks::remarks;
 use crate::voice::{Voice, first_of, say};
 
-/// Reads every history that the paths hold, and prints what it found.
+/// Reads every history on the paths, and prints the problems found.
 pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let found = Scan::of(&args.histories, budget).map_err(Stopped)?;
     let paths: Vec<&Path> = found.histories.iter().map(|it| it.path.as_path()).collect();
@@ -43,7 +43,7 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         };
         let parsed = match parsed {
             Ok(parsed) => parsed,
-            // Of several, the others are still read.
+            // If one of several cannot be read, the others still are.
             Err(error) if paths.len() > 1 && !error.is::<Stopped>() => {
                 words.push_str(&format!("{name}: error: {error:#}\n"));
                 documents.push(
@@ -55,7 +55,7 @@ pub fn run(args: &LintArgs, voice: Voice, budget: &Budget) -> Result<u8> {
             Err(error) => return Err(error),
         };
         let mut found = parsed.warnings.clone();
-        found.extend(remarks(&parsed));
+        found.extend(lint(&parsed.history, parsed.format));
         for remark in first_of(&found) {
             words.push_str(&format!("{name}: {remark}\n"));
         }

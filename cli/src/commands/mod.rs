@@ -1,4 +1,4 @@
-//! One file a command; each returns the exit status.
+//! One file per command; each returns the exit status.
 
 pub mod ablate;
 pub mod auto;

@@ -1,4 +1,4 @@
-//! `kingsnake shrink`: from a violated history to the few transactions that show it.
+//! `kingsnake shrink`: cuts a violated history down to the few transactions that show the violation.
 
 use std::path::Path;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::voice::{Voice, complain, count, grouped, lasting, printable, say};
 const VIOLATED: u8 = 1;
 const SATISFIED: u8 = 0;
 
-/// Shrinks, and says what is left.
+/// Shrinks, and prints what is left.
 pub fn run(args: &ShrinkArgs, voice: Voice, start: Instant) -> Result<u8> {
     if is_stdio(&args.out) {
         bail!("--out needs a file: it is written again whenever a smaller history is found");
@@ -45,7 +45,7 @@ pub fn run(args: &ShrinkArgs, voice: Voice, start: Instant) -> Result<u8> {
     drop(drawing);
     match done {
         Ok(done) => done.tell(args, voice, start),
-        // The work was left behind; what it wrote is whole.
+        // The worker thread was abandoned; the file that it wrote is complete.
         Err(error) => match (limits::stopped(&error), limits::certified()) {
             (Some(reason), Some(status)) => {
                 complain(&stopped_words(&args.out, reason));
@@ -56,7 +56,7 @@ pub fn run(args: &ShrinkArgs, voice: Voice, start: Instant) -> Result<u8> {
     }
 }
 
-/// What came of it, and what it is told with.
+/// The result, with what its text needs.
 struct ShrinkRun {
     promise: Promise,
     warnings: Vec<String>,

@@ -1,6 +1,6 @@
-//! `kingsnake solve`: decides an instance in `MonoSAT`'s graph format, and checks the answer again.
+//! `kingsnake solve`: decides an instance in `MonoSAT`'s graph format, and checks the answer.
 //!
-//! A model is checked against the clauses and graphs of the file. A no is put to another back end, without pruning.
+//! A model is checked against the clauses and graphs of the file. Another back end confirms UNSAT, without pruning.
 
 use std::io::Read;
 use std::path::Path;
@@ -16,20 +16,20 @@ use kingsnake_solver::progress::Silent;
 use kingsnake_solver::prune::{PruneOptions, PruneStats, Variable};
 use serde_json::{Value, json};
 
-use crate::args::SolveArgs;
+use crate::args::{SolveArgs, SolveFormat};
 use crate::json::{reason_kind, rounds, solver};
 use crate::processor;
 use crate::voice::{Voice, complain, say};
 
-/// What was found, in the instance's own terms.
+/// The answer in the instance's variables.
 enum Solved {
     Model(Vec<bool>),
-    /// Variables that cannot all be given a value.
+    /// Variables that cannot all be true.
     Core(Vec<u32>),
     Unknown(StopReason),
 }
 
-/// What it took.
+/// Statistics of the run.
 #[derive(Default)]
 struct Took {
     prune: PruneStats,
@@ -73,6 +73,8 @@ pub fn run(args: &SolveArgs, voice: Voice, start: Instant, budget: &Budget) -> R
     if args.json {
         let document = document(args, &solved, &took, start.elapsed().as_secs_f64());
         say(&format!("{document}\n"))?;
+    } else if args.format == SolveFormat::Competition {
+        say(&competition(&solved))?;
     } else {
         tell(&solved, voice)?;
     }
@@ -96,7 +98,7 @@ fn numbers(core: &[u32]) -> Vec<i64> {
     core.iter().map(|&it| i64::from(it) + 1).collect()
 }
 
-/// The answer in words.
+/// The answer as text.
 fn tell(solved: &Solved, voice: Voice) -> Result<()> {
     let line = |word: &str, numbers: Vec<i64>| {
         if voice.quiet {
@@ -113,7 +115,27 @@ fn tell(solved: &Solved, voice: Voice) -> Result<()> {
     Ok(())
 }
 
-/// The answer as a document, with the fields of a check's (docs/json.md) that an instance has.
+/// Literals in one `v` line.
+const IN_A_LINE: usize = 16;
+
+/// The answer as SAT solvers give it in competitions.
+fn competition(solved: &Solved) -> String {
+    let model = match solved {
+        Solved::Model(model) => model,
+        Solved::Core(_) => return "s UNSATISFIABLE\n".to_owned(),
+        Solved::Unknown(reason) => return format!("c {reason}\ns UNKNOWN\n"),
+    };
+    let mut numbers = literals(model);
+    numbers.push(0);
+    let mut out = "s SATISFIABLE\n".to_owned();
+    for some in numbers.chunks(IN_A_LINE) {
+        let words: Vec<String> = some.iter().map(i64::to_string).collect();
+        out.push_str(&format!("v {}\n", words.join(" ")));
+    }
+    out
+}
+
+/// The answer as JSON, with those fields of a check's document (docs/json.md) that apply to an instance.
 fn document(args: &SolveArgs, solved: &Solved, took: &Took, seconds: f64) -> Value {
     let (verdict, reason) = match solved {
         Solved::Model(_) => ("satisfied", Value::Null),
@@ -154,7 +176,7 @@ fn document(args: &SolveArgs, solved: &Solved, took: &Took, seconds: f64) -> Val
     document
 }
 
-/// A command line that repeats the run.
+/// A command line that reproduces the run.
 fn command(args: &SolveArgs) -> String {
     let (instance, seed) = (args.instance.display().to_string(), args.seed.to_string());
     let mut words = vec!["solve".to_owned(), instance, "--backend".to_owned()];
@@ -225,7 +247,7 @@ fn variables(pruned: &Pruned, core: &[u32]) -> Vec<u32> {
     named.map(|(variable, _)| variable as u32).collect()
 }
 
-/// A no that another back end confirms on the whole instance, with its core.
+/// UNSAT confirmed by another back end on the whole instance, with its core.
 fn confirmed(
     gnf: &Gnf,
     backend: &str,

@@ -23,7 +23,7 @@ use crate::output::{Output, expect_apart, put};
 use crate::plan::{isolation_map, searched_level, spec};
 use crate::voice::{Voice, count, grouped, printable_lines, say};
 
-/// Counts, and says what was counted.
+/// Counts, and prints the counts.
 pub fn run(args: &StatsArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let document = args.json.as_deref().map(|path| Output {
         option: "--json",
@@ -75,13 +75,13 @@ struct StatsDocument {
     range_rows: usize,
     keys: usize,
     writes_per_key: Spread,
-    /// Of the writes that a transaction makes to a key, the part that read the key before.
+    /// Of a transaction's writes of a key, the first one that follows a read of the key.
     read_modify_write_share: f64,
     /// Values that several transactions wrote to one key.
     repeated_values: usize,
     has_times: bool,
     version_orders: usize,
-    /// Unordered pairs of runs before pruning; null where the reads cannot be explained.
+    /// Unordered pairs of runs before pruning; null if the reads cannot be explained.
     pairs: Option<u64>,
     /// The graph of the level; null where the reads cannot be explained.
     graph: Option<GraphCounts>,
@@ -177,7 +177,7 @@ impl StatsDocument {
     }
 }
 
-/// What the transactions that did not abort installed: of each key that one wrote, once.
+/// The versions installed by transactions that did not abort: one per transaction and key.
 struct Installs {
     per_key: Vec<usize>,
     n: usize,
@@ -190,7 +190,7 @@ impl Installs {
         let mut per_key = vec![0; history.n_keys()];
         let mut writers = vec![0_u32; history.n_values()];
         let (mut n, mut n_after_read) = (0, 0);
-        // Of each key that the current transaction touched: whether it read first, and whether it has written.
+        // For each key that the current transaction touched: whether it read first, and whether it has written.
         let mut touched: FxHashMap<_, (bool, bool)> = FxHashMap::default();
         for txn in history
             .txns()

@@ -14,11 +14,11 @@ use crate::answer::base_name;
 use crate::args::{FailedCasArg, LevelArg, LevelArgs, OnOff, VerifyArgs};
 use crate::assumptions::assumed;
 use crate::input::load;
-use crate::limits::{Stopped, is_stdio};
+use crate::limits::{self, Stopped, is_stdio};
 use crate::plan::{clocked, spec};
 use crate::voice::{Voice, count, printable, say};
 
-/// The certificate, from stdin for `-`.
+/// The certificate; `-` is stdin.
 fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
     let path = &args.certificate;
     let bytes = if is_stdio(path) {
@@ -34,7 +34,7 @@ fn certificate_bytes(args: &VerifyArgs) -> Result<Vec<u8>> {
     bytes.with_context(|| path.display().to_string())
 }
 
-/// Checks a claim again, and says whether it holds.
+/// Checks a claim again, and prints whether it holds.
 pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
     let mut parsed = assumed(load(&args.history, &args.read, budget)?, &args.assume)?;
     let bytes = certificate_bytes(args)?;
@@ -81,11 +81,11 @@ pub fn run(args: &VerifyArgs, voice: Voice, budget: &Budget) -> Result<u8> {
         }
     };
     say(&format!("{words}\n")).context("cannot write to stdout")?;
-    std::mem::forget(parsed); // The process ends here.
+    limits::let_go(parsed);
     Ok(status)
 }
 
-/// What the claim is held against: what was typed, or what the file says.
+/// The promise that the claim is checked against: as typed, or as in the file.
 fn demanded(claim: &EvidenceClaim, typed: &LevelArgs) -> Result<Promise> {
     let refusals_count =
         claim.promise.refusals_count() || typed.failed_cas == Some(FailedCasArg::Differs);

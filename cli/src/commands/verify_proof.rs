@@ -1,4 +1,4 @@
-//! `kingsnake verify-proof`: checks a proof, independently of the solver. With a history, also that the proof is about it.
+//! `kingsnake verify-proof`: checks a proof independently of the solver; with a history, also that the proof is about it.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use crate::progress::Drawing;
 use crate::question::question;
 use crate::voice::{Voice, count, printable, say};
 
-/// Checks, and says whether the proof holds.
+/// Checks, and prints whether the proof holds.
 pub fn run(args: &VerifyProofArgs, voice: Voice, start: Instant, budget: &Budget) -> Result<u8> {
     start_threads(&args.limits)?;
     let cnf = args

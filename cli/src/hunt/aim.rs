@@ -1,8 +1,9 @@
 //! `hunt --aim LEVEL`: rounds, each of which varies what came closest to a violation so far.
 //!
-//! A round's workload, keys, length, think time, sessions and faults are a function of the rows of the rounds before it, so a
-//! hunt that was killed goes on as it would have. `--blind` draws each round alone, for comparison.
+//! A round's workload, keys, length, think time, sessions and faults are a function of the rows of the rounds before
+//! it, so a resumed hunt continues identically. `--blind` draws each round independently, for comparison.
 
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -13,12 +14,14 @@ use serde_json::{Value, json};
 use super::cell::HuntCell;
 use super::recipe::{HuntRecipe, HuntTarget};
 
-/// Rounds before the first that is aimed.
+/// Rounds before the first aimed one.
 const EXPLORED: usize = 4;
 /// How many of the closest rounds are varied.
 const CLOSEST: usize = 3;
-/// One round in so many is drawn alone all the same.
+/// One round in this many is drawn independently anyway.
 const ALONE: usize = 4;
+/// Rounds of one database and level.
+const MOST_ROUNDS: u64 = 10_000;
 
 const KEYS: [u32; 5] = [2, 4, 8, 20, 60];
 const OPS: [u32; 4] = [2, 3, 5, 8];
@@ -26,12 +29,12 @@ const SESSIONS: [u16; 4] = [2, 4, 8, 16];
 /// Microseconds.
 const THINK: [u32; 5] = [0, 100, 500, 2_000, 5_000];
 
-/// What a hunt is aimed at.
+/// The goal of an aimed hunt.
 #[derive(Clone, Debug)]
 pub struct Aim {
-    /// The level whose violation is looked for.
+    /// The level to violate.
     pub level: String,
-    /// Whether rounds take no notice of each other.
+    /// Whether rounds are drawn independently of each other.
     pub is_blind: bool,
 }
 
@@ -47,49 +50,107 @@ pub struct Variation {
     pub fault: String,
 }
 
+/// Where rounds are played: a database at one of its levels.
+struct AimedPlace<'a> {
+    database: &'a HuntTarget,
+    isolation: &'a str,
+    promise: Option<&'static str>,
+}
+
+/// Every round of every database and level, made when it is asked for.
+pub struct HuntRounds<'a> {
+    places: Vec<AimedPlace<'a>>,
+    /// Rounds of each place: as many as the file has seeds.
+    n_each: u64,
+    first_seed: u64,
+}
+
 /// One round: where, and which.
-#[derive(Clone)]
 pub struct HuntRound<'a> {
     pub database: &'a HuntTarget,
     pub isolation: &'a str,
-    pub promise: Option<&'static str>,
-    pub number: u64,
+    promise: Option<&'static str>,
+    number: u64,
     /// The first seed of the hunt.
-    pub first_seed: u64,
+    first_seed: u64,
 }
 
-/// Every round of every database and level; the number of rounds is that of seeds.
-pub fn rounds(recipe: &HuntRecipe) -> Result<Vec<HuntRound<'_>>> {
-    let mut rounds = Vec::new();
-    for database in &recipe.database {
-        if database.workload.is_empty() {
-            bail!(
-                "{} has no workload, and rounds vary workloads; write `workload = [\"mini\", \"rmw\", \"skew\"]`",
-                database.name
-            );
+impl<'a> HuntRounds<'a> {
+    /// The rounds of a hunt's file. An unknown database or level is an error, and so is one that is named twice.
+    pub fn of(recipe: &'a HuntRecipe) -> Result<Self> {
+        let mut places: Vec<AimedPlace<'_>> = Vec::new();
+        let mut seen = HashSet::new();
+        for database in &recipe.database {
+            if database.workload.is_empty() {
+                bail!(
+                    "{} has no workload, and rounds vary workloads; write `workload = [\"mini\", \"rmw\", \"skew\"]`",
+                    database.name
+                );
+            }
+            let adapter = adapter(&database.name)?;
+            let typed = database.isolation.iter().map(String::as_str);
+            let mut levels: Vec<&str> = typed.collect();
+            if levels.is_empty() {
+                levels = adapter.levels.iter().map(|level| level.name).collect();
+            }
+            for isolation in levels {
+                if !seen.insert((&database.name, database.nodes, isolation)) {
+                    bail!(
+                        "{} at {isolation} stands twice among the databases; --aim varies one place at a time",
+                        database.name
+                    );
+                }
+                places.push(AimedPlace {
+                    database,
+                    isolation,
+                    promise: adapter.level(isolation)?.level,
+                });
+            }
         }
-        let adapter = adapter(&database.name)?;
-        let typed = database.isolation.iter().map(String::as_str);
-        let mut levels: Vec<&str> = typed.collect();
-        if levels.is_empty() {
-            levels = adapter.levels.iter().map(|level| level.name).collect();
-        }
-        for isolation in levels {
-            let promise = adapter.level(isolation)?.level;
-            rounds.extend((1..=recipe.seeds.min(10_000)).map(|number| HuntRound {
-                database,
-                isolation,
-                promise,
-                number,
-                first_seed: recipe.first_seed,
-            }));
+        Ok(HuntRounds {
+            places,
+            n_each: recipe.seeds.min(MOST_ROUNDS),
+            first_seed: recipe.first_seed,
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.places.len() * self.n_each as usize
+    }
+
+    /// The round of this number.
+    pub fn get(&self, at: usize) -> HuntRound<'a> {
+        let each = self.n_each as usize;
+        self.round(&self.places[at / each], (at % each) as u64 + 1)
+    }
+
+    fn round(&self, place: &AimedPlace<'a>, number: u64) -> HuntRound<'a> {
+        HuntRound {
+            database: place.database,
+            isolation: place.isolation,
+            promise: place.promise,
+            number,
+            first_seed: self.first_seed,
         }
     }
-    Ok(rounds)
+
+    /// The first round of each place.
+    pub fn firsts(&self) -> impl Iterator<Item = HuntRound<'a>> {
+        self.places.iter().map(|place| self.round(place, 1))
+    }
+
+    /// The number of the round that a row is of.
+    pub fn place(&self, aim: &Aim, row: &Value) -> Option<usize> {
+        let mut firsts = self.firsts().enumerate();
+        let found = firsts.find_map(|(at, it)| Some((at, it.number_of(aim, row)?)));
+        let (at, number) = found.filter(|&(_, number)| number <= self.n_each)?;
+        Some(at * self.n_each as usize + number as usize - 1)
+    }
 }
 
 impl HuntRound<'_> {
-    /// The rounds of the same place have this name, with their numbers.
+    /// The rounds at the same place have this name, with their numbers.
     fn place(&self, aim: &Aim) -> String {
         let how = if aim.is_blind { "blind" } else { "aimed" };
         let nodes = self.database.nodes;
@@ -103,22 +164,23 @@ impl HuntRound<'_> {
         format!("{} round {}", self.place(aim), self.number)
     }
 
-    /// The rows of the rounds before this one.
-    fn before<'r>(&self, aim: &Aim, rows: &'r [Value]) -> Vec<&'r Value> {
-        let names: Vec<String> = (1..self.number)
-            .map(|number| {
-                HuntRound {
-                    number,
-                    ..self.clone()
-                }
-                .name(aim)
-            })
-            .collect();
-        let row = |name: &String| rows.iter().find(|row| row["cell"] == name.as_str());
-        names.iter().filter_map(row).collect()
+    /// The number of the round of this place that a row is of.
+    pub fn number_of(&self, aim: &Aim, row: &Value) -> Option<u64> {
+        let name = row["cell"].as_str()?;
+        let number = name.strip_prefix(&self.place(aim))?;
+        let number = number.strip_prefix(" round ")?.parse().ok()?;
+        (number > 0).then_some(number)
     }
 
-    /// The round in which the level was violated, if one was.
+    /// The rows of the rounds before this one, in their order.
+    fn before<'r>(&self, aim: &Aim, rows: &'r [Value]) -> Vec<&'r Value> {
+        let rows = rows.iter();
+        let numbered = rows.filter_map(|row| Some((self.number_of(aim, row)?, row)));
+        let before: BTreeMap<u64, &Value> = numbered.filter(|it| it.0 < self.number).collect();
+        before.into_values().collect()
+    }
+
+    /// The round in which the level was violated, if there is one.
     pub fn found(&self, aim: &Aim, rows: &[Value]) -> Option<String> {
         let before = self.before(aim, rows);
         let found = before
@@ -127,7 +189,7 @@ impl HuntRound<'_> {
         found.map(|row| row["cell"].as_str().unwrap_or("").to_owned())
     }
 
-    /// What this round varies, by what the rounds before it came to.
+    /// The choices of this round, from the results of the rounds before it.
     pub fn variation(&self, aim: &Aim, rows: &[Value]) -> Variation {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.number ^ (self.first_seed << 32);
         for byte in self.place(aim).bytes() {
@@ -142,7 +204,7 @@ impl HuntRound<'_> {
         before.sort_by(|one, other| closeness(other).total_cmp(&closeness(one)));
         let parent = before[rng.below(CLOSEST.min(before.len()))];
         let mut next = variation_of(parent).unwrap_or_else(|| drawn.clone());
-        // One or two choices are taken anew.
+        // One or two choices are drawn again.
         for _ in 0..=rng.below(2) {
             match rng.below(6) {
                 0 => next.workload.clone_from(&drawn.workload),
@@ -196,7 +258,7 @@ impl HuntRound<'_> {
     }
 }
 
-/// How near a round came: per committed transaction, so that longer rounds are not nearer.
+/// How close a round came: per committed transaction, so that longer rounds do not count as closer.
 fn closeness(row: &Value) -> f64 {
     row["close"]["score"].as_f64().unwrap_or(0.0)
 }
@@ -223,7 +285,7 @@ fn variation_of(row: &Value) -> Option<Variation> {
     })
 }
 
-/// What a collected history came close to; null where it cannot be read.
+/// What a collected history came close to; null if it cannot be read.
 pub fn close(history: &Path, row: &Value) -> Value {
     let options = kingsnake_datasets::ReadOptions::default();
     let Ok(parsed) = kingsnake_datasets::open(history, &options) else {
@@ -233,7 +295,7 @@ pub fn close(history: &Path, row: &Value) -> Value {
     let committed = row["committed"].as_f64().unwrap_or(0.0).max(1.0);
     let aborted = row["aborted"].as_f64().unwrap_or(0.0);
     let per = |n: u64| n as f64 / committed;
-    // A pair of transactions that missed each other's writes is one that only their level forbids or allows.
+    // Whether a pair of transactions that missed each other's writes is allowed depends on their level only.
     let score = per(counted.missed)
         + 2.0 * per(counted.overwritten)
         + 4.0 * per(counted.mutual)
@@ -258,10 +320,11 @@ mod tests {
         }
     }
 
-    /// Rounds that came the closer the fewer keys they had.
-    fn played(rounds: &[HuntRound<'_>], aim: &Aim) -> Vec<Value> {
+    /// Test data: fewer keys, closer rounds.
+    fn played(rounds: &HuntRounds<'_>, aim: &Aim) -> Vec<Value> {
         let mut rows: Vec<Value> = Vec::new();
-        for round in rounds {
+        for at in 0..rounds.len() {
+            let round = rounds.get(at);
             let varied = round.variation(aim, &rows);
             let score = 1.0 / f64::from(varied.keys);
             rows.push(json!({
@@ -275,21 +338,43 @@ mod tests {
     #[test]
     fn a_round_is_a_function_of_the_rows_before_it() {
         let recipe: HuntRecipe = toml::from_str(FILE).expect("a recipe");
-        let rounds = rounds(&recipe).expect("rounds");
+        let rounds = HuntRounds::of(&recipe).expect("rounds");
         let aim = aim(false);
         let rows = played(&rounds, &aim);
         assert_eq!(rows, played(&rounds, &aim));
-        // Rows of later rounds, which a hunt that goes on may find, change nothing.
-        let tenth = rounds[9].variation(&aim, &rows[..9]);
-        assert_eq!(tenth, rounds[9].variation(&aim, &rows));
+        // Rows of later rounds, which a resumed hunt may find, do not matter.
+        let round = rounds.get(9);
+        let tenth = round.variation(&aim, &rows[..9]);
+        assert_eq!(tenth, round.variation(&aim, &rows));
         assert_eq!(rows[9]["varied"], tenth.to_json());
-        assert_eq!(rounds[9].found(&aim, &rows), None);
+        assert_eq!(round.found(&aim, &rows), None);
+        for (at, row) in rows.iter().enumerate() {
+            assert_eq!(rounds.place(&aim, row), Some(at));
+        }
+        let other = json!({"cell": "sqlite-1 serializable aimed at ser round 41"});
+        assert_eq!(rounds.place(&aim, &other), None);
+    }
+
+    #[test]
+    fn rounds_are_made_when_they_are_reached_and_no_place_is_there_twice() {
+        let database = "[[database]]\nname = 'sqlite'\nworkload = ['rmw']\n";
+        let many = format!("name = 'x'\nseeds = 4294967296\n{database}");
+        let recipe: HuntRecipe = toml::from_str(&many).expect("a recipe");
+        let rounds = HuntRounds::of(&recipe).expect("rounds");
+        assert_eq!(rounds.len(), 4 * 10_000);
+        for twice in [
+            format!("name = 'x'\n{database}{database}"),
+            format!("name = 'x'\n{database}isolation = ['immediate', 'immediate']\n"),
+        ] {
+            let recipe: HuntRecipe = toml::from_str(&twice).expect("a recipe");
+            assert!(HuntRounds::of(&recipe).is_err(), "{twice}");
+        }
     }
 
     #[test]
     fn aimed_rounds_go_towards_what_came_close_and_blind_ones_do_not() {
         let recipe: HuntRecipe = toml::from_str(FILE).expect("a recipe");
-        let rounds = rounds(&recipe).expect("rounds");
+        let rounds = HuntRounds::of(&recipe).expect("rounds");
         let few = |is_blind| {
             let rows = played(&rounds, &aim(is_blind));
             let keys = rows[20..].iter().filter(|it| it["varied"]["keys"] == 2);

@@ -1,4 +1,4 @@
-//! Runs the rounds of an aimed hunt, one after the other; a place where the level was violated is not looked at again.
+//! Runs the rounds of an aimed hunt in sequence; a place where the level was violated is skipped from then on.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use clap::Parser;
 use kingsnake_studies::{Batch, BatchEnded, Item, Mode, batch};
 use serde_json::{Value, json};
 
-use super::aim::{self, Aim, HuntRound};
+use super::aim::{self, Aim, HuntRounds};
 use super::recipe::HuntRecipe;
 use super::{page, write_report};
 use crate::args::{HuntArgs, Typed};
@@ -18,9 +18,9 @@ use crate::interrupt;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, count, say};
 
-/// Runs the rounds that have no row yet, and writes the page. Exit status as of any hunt.
+/// Runs the rounds that have no row yet, and writes the page. The exit status is that of any hunt.
 pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voice) -> Result<u8> {
-    // A wrong level must not be found out after the first collection.
+    // Reject an unknown level before the first collection.
     Typed::try_parse_from(["kingsnake", "check", "h", "--level", level]).context("--aim")?;
     if args.cells.jobs > 1 {
         bail!(
@@ -31,21 +31,8 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
         level: level.to_owned(),
         is_blind: args.blind,
     };
-    let rounds = aim::rounds(recipe)?;
-    let item = |round: &HuntRound<'_>| Item {
-        name: round.name(&aim),
-        key: round.name(&aim),
-        argv: vec![
-            "collect".to_owned(),
-            round.database.name.clone(),
-            "--isolation".to_owned(),
-            round.isolation.to_owned(),
-        ],
-        history: args.out.join(kingsnake_collect::HISTORY),
-    };
     let hunt = AimedHunt {
-        items: rounds.iter().map(item).collect(),
-        rounds,
+        rounds: HuntRounds::of(recipe)?,
         recipe,
         aim,
         args,
@@ -70,8 +57,7 @@ pub(super) fn hunt(args: &HuntArgs, recipe: &HuntRecipe, level: &str, voice: Voi
 }
 
 struct AimedHunt<'a> {
-    rounds: Vec<HuntRound<'a>>,
-    items: Vec<Item>,
+    rounds: HuntRounds<'a>,
     recipe: &'a HuntRecipe,
     aim: Aim,
     args: &'a HuntArgs,
@@ -80,7 +66,7 @@ struct AimedHunt<'a> {
 }
 
 impl AimedHunt<'_> {
-    /// Every row so far: those that earlier processes left, and those of this one.
+    /// All rows so far: those of earlier processes and of this one.
     fn rows(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.args.out.join("rows.jsonl")).unwrap_or_default();
         let mut rows: Vec<Value> = text
@@ -106,21 +92,14 @@ impl AimedHunt<'_> {
         super::ending(rows, n_left, &self.args.out.join("report.html"), voice)
     }
 
-    /// A line for each place: in which round the level was violated, after how many transactions.
+    /// One line per place: the round in which the level was violated, and after how many transactions.
     fn found(&self, rows: &[Value]) -> String {
         let mut out = format!(
             "| database | level | {} was violated in | after | anomaly |\n| --- | --- | --- | --- | --- |\n",
             self.aim.level
         );
-        let mut places: Vec<(&str, &str)> = Vec::new();
-        for round in &self.rounds {
-            let place = (round.database.name.as_str(), round.isolation);
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-        for (database, isolation) in places {
-            let here = |row: &&Value| row["database"] == database && row["isolation"] == isolation;
+        for round in self.rounds.firsts() {
+            let here = |row: &&Value| round.number_of(&self.aim, row).is_some();
             let ran = rows
                 .iter()
                 .filter(here)
@@ -141,7 +120,9 @@ impl AimedHunt<'_> {
             let after = count(usize::try_from(n_txns).unwrap_or(usize::MAX), "transaction");
             let _ = writeln!(
                 out,
-                "| {database} | {isolation} | {when} | {after} | {} |",
+                "| {} | {} | {when} | {after} | {} |",
+                round.database.name,
+                round.isolation,
                 found.unwrap_or("–")
             );
         }
@@ -152,15 +133,28 @@ impl AimedHunt<'_> {
 
 impl Batch for AimedHunt<'_> {
     fn n_cells(&self) -> usize {
-        self.items.len()
+        self.rounds.len()
     }
 
     fn cell(&self, at: usize) -> Item {
-        self.items[at].clone()
+        let round = self.rounds.get(at);
+        let name = round.name(&self.aim);
+        let words = [
+            "collect",
+            &round.database.name,
+            "--isolation",
+            round.isolation,
+        ];
+        Item {
+            key: name.clone(),
+            name,
+            argv: words.map(str::to_owned).into(),
+            history: self.args.out.join(kingsnake_collect::HISTORY),
+        }
     }
 
     fn place(&self, row: &Value) -> Option<usize> {
-        self.items.iter().position(|it| row["cell"] == it.name)
+        self.rounds.place(&self.aim, row)
     }
 
     fn clear(&self) {
@@ -168,7 +162,7 @@ impl Batch for AimedHunt<'_> {
     }
 
     fn run(&self, at: usize, stop: &AtomicBool) -> Result<Option<Value>, String> {
-        let round = &self.rounds[at];
+        let round = self.rounds.get(at);
         let rows = self.rows();
         let variation = round.variation(&self.aim, &rows);
         let cell = round.cell(&self.aim, &variation);
@@ -194,7 +188,7 @@ impl Batch for AimedHunt<'_> {
     }
 
     fn lost(&self, at: usize, reason: &str) -> Value {
-        json!({"cell": self.items[at].name, "error": reason})
+        json!({"cell": self.rounds.get(at).name(&self.aim), "error": reason})
     }
 
     fn words(&self, row: &Value) -> String {

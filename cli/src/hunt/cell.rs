@@ -17,9 +17,9 @@ use super::recipe::{HuntRecipe, HuntTarget};
 use crate::collecting;
 use crate::voice::count;
 
-/// How long a hunt waits for the collectors of one that was killed.
+/// How long a hunt waits for the collectors of a killed one.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A folder's name has at most so many letters of its cell's.
+/// Maximum number of characters of a cell's name in its folder's name.
 const MOST_LETTERS: usize = 100;
 
 /// One collection and its check.
@@ -27,21 +27,21 @@ pub struct HuntCell<'a> {
     pub(super) database: &'a HuntTarget,
     pub(super) isolation: &'a str,
     pub(super) workload: &'a str,
-    /// The level that a script's anomaly breaks, where it is a script.
+    /// The level that a script's anomaly breaks, if the cell runs a script.
     pub(super) script: Option<String>,
     pub(super) ops: Option<u32>,
     pub(super) fault: &'a str,
     pub(super) seed: u64,
-    /// What is promised, as a level's name.
+    /// The name of the promised level.
     pub(super) promise: Option<&'static str>,
-    /// What else a round of an aimed hunt varies.
+    /// Further choices of a round of an aimed hunt.
     pub(super) round: Option<AimedRound<'a>>,
 }
 
-/// What a round of an aimed hunt varies beside workload, length and fault.
+/// What a round of an aimed hunt varies besides workload, length and fault.
 pub struct AimedRound<'a> {
     pub(super) name: String,
-    /// The level that it is aimed at.
+    /// The level that the hunt aims at.
     pub(super) level: &'a str,
     pub(super) keys: Option<u32>,
     pub(super) sessions: u16,
@@ -50,7 +50,7 @@ pub struct AimedRound<'a> {
 }
 
 impl HuntCell<'_> {
-    /// Its name, which no other cell has.
+    /// The cell's unique name.
     pub fn name(&self) -> String {
         if let Some(round) = &self.round {
             return round.name.clone();
@@ -75,7 +75,7 @@ impl HuntCell<'_> {
         )
     }
 
-    /// Options that few hunts have, by name.
+    /// Rarely used options, by name.
     fn choices(&self) -> Vec<(&'static str, String)> {
         let database = self.database;
         let round = self.round.as_ref();
@@ -86,7 +86,7 @@ impl HuntCell<'_> {
         [keys, reads, binary].into_iter().flatten().collect()
     }
 
-    /// The words of the collection; addresses are spelt as given here.
+    /// The arguments of the collection; addresses as given.
     fn words(&self, recipe: &HuntRecipe, place: &Path, urls: &[String]) -> Vec<String> {
         let mut words = vec!["collect".to_owned(), self.database.name.clone()];
         let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
@@ -137,7 +137,7 @@ impl HuntCell<'_> {
         words
     }
 
-    /// The levels to check: those of the file, and what is promised.
+    /// The levels to check: those of the file, and the promised one.
     fn levels(&self) -> Vec<&str> {
         let mut levels: Vec<&str> = match self.script.as_deref() {
             _ if self.round.is_some() => self.round.iter().map(|it| it.level).collect(),
@@ -148,12 +148,12 @@ impl HuntCell<'_> {
         levels
     }
 
-    /// The addresses as they may be shown.
+    /// The addresses in printable form.
     fn shown_urls(&self) -> Vec<String> {
         self.database.url.iter().map(|it| redacted(it)).collect()
     }
 
-    /// The collector, which learns addresses from its environment, where other users cannot read them.
+    /// The collector. It gets addresses in its environment, where other users cannot read them.
     fn collector(&self, recipe: &HuntRecipe, place: &Path) -> (Vec<String>, Vec<(String, String)>) {
         let (mut urls, mut variables) = (Vec::new(), Vec::new());
         for (at, url) in self.database.url.iter().enumerate() {
@@ -168,7 +168,7 @@ impl HuntCell<'_> {
         (self.words(recipe, place, &urls), variables)
     }
 
-    /// Where the cell's files are, from the directory of the hunt: safe characters only, and no other cell has the same.
+    /// Where the cell's files are, relative to the hunt's directory: safe characters only, unique.
     fn folder(&self) -> String {
         let safe = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
         let slug: String = self.name().chars().take(MOST_LETTERS).collect();
@@ -180,7 +180,7 @@ impl HuntCell<'_> {
         )
     }
 
-    /// The cell as others list and run it.
+    /// The cell as listed and run elsewhere.
     pub fn item(&self, recipe: &HuntRecipe, directory: &Path) -> Item {
         let place = directory.join(self.folder());
         Item {
@@ -191,7 +191,7 @@ impl HuntCell<'_> {
         }
     }
 
-    /// What is known of its row before it runs.
+    /// The fields of its row known before it runs.
     pub fn heading(&self, recipe: &HuntRecipe) -> Value {
         json!({
             "cell": self.name(), "database": self.database.name, "isolation": self.isolation,
@@ -201,8 +201,8 @@ impl HuntCell<'_> {
         })
     }
 
-    /// Collects into a directory that no other attempt has, then checks at each level. The directory gets the cell's name when it
-    /// is whole. A failed cell is a row with an `error`; `None` is one that was stopped.
+    /// Collects into a directory of its own, then checks at each level. The directory gets the cell's name when it is
+    /// complete. A failed cell is a row with an `error`; `None` means stopped.
     pub fn run(
         &self,
         recipe: &HuntRecipe,
@@ -281,7 +281,7 @@ impl HuntCell<'_> {
                 };
             }
         }
-        // Journals are as long as the history and say no more.
+        // Journals are as long as the history and contain nothing more.
         for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
             if entry.path().extension().is_some_and(|it| it == "journal") {
                 let _ = std::fs::remove_file(entry.path());
@@ -291,10 +291,10 @@ impl HuntCell<'_> {
     }
 }
 
-/// The ending of a directory that is not whole.
+/// The extension of an incomplete directory.
 const ATTEMPT: &str = "attempt";
 
-/// The name of a directory beside this one that is its own.
+/// The name of a private directory beside this one.
 fn new_attempt(place: &Path) -> Result<PathBuf> {
     let parent = place.parent().context("a cell has a directory")?;
     std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
@@ -304,7 +304,7 @@ fn new_attempt(place: &Path) -> Result<PathBuf> {
         let attempt = parent.join(name);
         match std::fs::create_dir(&attempt) {
             Ok(()) => return Ok(attempt),
-            // Of a process on another machine, or of one that had this number.
+            // The process may run on another machine, or have had the same number.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot make {}", attempt.display()));
@@ -314,7 +314,7 @@ fn new_attempt(place: &Path) -> Result<PathBuf> {
     unreachable!("some number is free")
 }
 
-/// Gives a whole attempt the cell's name, in place of what had it: its row was never written.
+/// Renames a complete attempt to the cell's name, replacing a directory whose row was never written.
 fn replace(attempt: &Path, place: &Path) -> Result<()> {
     if place.exists() {
         std::fs::remove_dir_all(place)
@@ -323,8 +323,8 @@ fn replace(attempt: &Path, place: &Path) -> Result<()> {
     std::fs::rename(attempt, place).with_context(|| format!("cannot make {}", place.display()))
 }
 
-/// Removes what attempts left that a killed hunt began, when their collectors have ended. They end with their parent; this waits
-/// for the last of them, because it may work on the database that the next one works on.
+/// Removes the unfinished attempts of a killed hunt after their collectors have ended. These end with their parent;
+/// this waits for the last one, because it may use the database that the next cell uses.
 pub fn remove_attempts(directory: &Path) {
     let entries = std::fs::read_dir(directory.join("cells"));
     let paths = entries.into_iter().flatten().flatten().map(|it| it.path());
@@ -340,7 +340,7 @@ pub fn remove_attempts(directory: &Path) {
     }
 }
 
-/// Shrinks a violated history for as long as a check may take; what is left, and in which file.
+/// Shrinks a violated history within the time limit of a check; returns the result and its file.
 fn shrink(
     level: &str,
     recipe: &HuntRecipe,
@@ -366,7 +366,7 @@ fn shrink(
     Ok(json!({"file": file, "size": count(n_txns, "transaction")}))
 }
 
-/// Checks a collection at one level; what the row says of it.
+/// Checks a collection at one level; returns the fields of the row.
 fn check(
     level: &str,
     recipe: &HuntRecipe,
@@ -415,16 +415,16 @@ fn read(path: &Path) -> Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-/// Why a process gave nothing.
+/// Why a process gave no answer.
 enum Failure {
-    /// It was asked to stop.
+    /// It was stopped.
     Stopped,
-    /// What it complained about, and whether the reason may have passed.
+    /// Its error message, and whether the cause may have passed.
     Complaint { why: String, is_passing: bool },
 }
 
-/// Runs this program with other words. A collector ends its servers when it is asked to stop, so it is asked, not killed. It ends
-/// at once when its stdin closes, which it does however this process ends.
+/// Runs this program with other arguments. A collector stops its servers when asked to, so it is asked, not killed. It
+/// ends when its stdin closes, which happens however this process ends.
 fn run(words: &[String], variables: &[(String, String)], stop: &AtomicBool) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Complaint {
         why: error.to_string(),
@@ -439,7 +439,7 @@ fn run(words: &[String], variables: &[(String, String)], stop: &AtomicBool) -> R
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    // A Ctrl-C on the terminal is for the hunt, which asks its children.
+    // A Ctrl-C on the terminal is for the hunt, which then stops its children.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().map_err(failed)?;
@@ -447,7 +447,7 @@ fn run(words: &[String], variables: &[(String, String)], stop: &AtomicBool) -> R
     let said = std::thread::spawn(move || {
         let mut said = Vec::new();
         if let Some(mut stderr) = stderr {
-            // What cannot be read is not there; the exit status tells the rest.
+            // Unreadable documents count as absent; the exit status is enough.
             let _ = stderr.read_to_end(&mut said);
         }
         String::from_utf8_lossy(&said).trim().to_owned()

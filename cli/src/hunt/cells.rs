@@ -1,4 +1,4 @@
-//! The cells of a hunt by their numbers: databases × levels × workloads × lengths × faults × seeds, made when they are asked for.
+//! The cells of a hunt by number: databases × levels × workloads × lengths × faults × seeds, made on demand.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -20,25 +20,25 @@ pub struct HuntCells<'a> {
 /// The cells of one database; the last part varies fastest.
 struct DatabaseCells<'a> {
     database: &'a HuntTarget,
-    /// Each with what is promised there.
+    /// Each with its promised level.
     isolations: Vec<(&'a str, Option<&'static str>)>,
     workloads: Vec<WorkloadCells<'a>>,
 }
 
 struct WorkloadCells<'a> {
     name: &'a str,
-    /// The level that a script's anomaly breaks, where it is a script.
+    /// The level that a script's anomaly breaks, if it is a script.
     script: Option<String>,
-    /// Transactions' lengths; empty where the workload fixes it.
+    /// Lengths of transactions; empty if the workload fixes it.
     lengths: &'a [u32],
 }
 
-/// A product of sizes. One that no number holds is larger than what is ever asked for.
+/// A product of sizes, saturating.
 fn product(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |all, &it| all.saturating_mul(it))
 }
 
-/// The part that a number falls into, of parts that follow each other, and the number within it.
+/// The part that contains a number, of consecutive parts, and the number within it.
 fn part<T>(parts: &[T], size: impl Fn(&T) -> usize, mut at: usize) -> (&T, usize) {
     for part in parts {
         let n_cells = size(part);
@@ -81,7 +81,7 @@ fn meet<T: Eq + Hash>(one: impl Iterator<Item = T>, other: impl Iterator<Item = 
 }
 
 impl DatabaseCells<'_> {
-    /// Expects no list to say anything twice: both cells would have one name.
+    /// Refuses duplicates in any list: two cells would have the same name.
     fn expect_distinct(&self) -> Result<()> {
         let database = self.database;
         let ops: Vec<String> = database.ops.iter().map(u32::to_string).collect();
@@ -178,13 +178,13 @@ impl<'a> HuntCells<'a> {
         })
     }
 
-    /// How many there are.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         let sizes = self.databases.iter().map(|it| it.n_cells(self.seeds));
         sizes.fold(0, usize::saturating_add)
     }
 
-    /// The cell of this number.
+    /// The cell with this number.
     pub fn get(&self, at: usize) -> HuntCell<'a> {
         let (of, at) = part(&self.databases, |it| it.n_cells(self.seeds), at);
         let each = of.n_cells_a_level(self.seeds);
@@ -207,7 +207,7 @@ impl<'a> HuntCells<'a> {
         }
     }
 
-    /// The number of the cell that a row is of.
+    /// The number of the cell of a row.
     pub fn place(&self, row: &Value) -> Option<usize> {
         let mut before = 0_usize;
         for of in &self.databases {
@@ -221,7 +221,7 @@ impl<'a> HuntCells<'a> {
         None
     }
 
-    /// The number that the parts of a row name within the cells of a database, if it has them.
+    /// The number of the cell with a row's values, within the cells of a database, if there is one.
     fn place_within(&self, of: &DatabaseCells<'_>, row: &Value) -> Option<usize> {
         if row["database"] != of.database.name.as_str() {
             return None;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kingsnake_solver::model::{History, KeyId, Op, TxnId, ValueId};
 
-/// Of a key's transactions, each is compared with so many that began after it.
+/// Each transaction of a key is compared with this many that began after it.
 const NEIGHBOURS: usize = 32;
 
 /// Pairs of overlapping transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// One read a key that the other wrote, and did not see it: an anti-dependency, if the write came later.
+    /// One read a key that the other wrote without seeing the write: an anti-dependency, if the write came later.
     pub missed: u64,
     /// Both wrote the same key.
     pub overwritten: u64,

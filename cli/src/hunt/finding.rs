@@ -21,7 +21,7 @@ pub fn violated(row: &Value) -> Vec<&str> {
     found
 }
 
-/// A finding at a level, with links from a page in this place.
+/// A finding at a level, with links relative to this place.
 pub fn article(row: &Value, level: &str, place: &str) -> Markup {
     let text = |value: &Value| value.as_str().unwrap_or("").to_owned();
     let promise = row["promise"].as_str().unwrap_or("nothing");
@@ -57,7 +57,7 @@ pub fn article(row: &Value, level: &str, place: &str) -> Markup {
     }
 }
 
-/// The page of a cell that violates some level; nothing where it violates none.
+/// The page of a cell that violates some level; `None` if it violates none.
 pub fn page(row: &Value) -> Option<String> {
     let levels = violated(row);
     if levels.is_empty() {

@@ -1,7 +1,7 @@
-//! `kingsnake hunt`: databases × levels × workloads × faults × seeds. Every cell is collected and checked in a process of its
-//! own, each row is written as it finishes, a stopped hunt goes on where it stopped, and a page is made from the rows.
+//! `kingsnake hunt`: databases × levels × workloads × faults × seeds. Every cell is collected and checked in its own
+//! process, each row is written when it finishes, an interrupted hunt resumes, and the page is made from the rows.
 //!
-//! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
+//! Invariant: `rows.jsonl` has exactly one line per finished cell, however the process ended.
 
 mod aim;
 mod aimed;
@@ -29,13 +29,13 @@ use crate::voice::{Voice, count, say};
 use cells::HuntCells;
 use recipe::HuntRecipe;
 
-/// What a cell may take besides what its recipe allows: a server to start, histories to merge.
+/// What a cell may take beyond its recipe's limits: starting a server, merging histories.
 const AROUND: Duration = Duration::from_secs(60);
-/// A cell collects, then checks at most twice, and shrinks what it found.
+/// A cell collects, then checks at most twice, and shrinks its finding.
 const PARTS: f64 = 5.0;
 
-/// Runs the cells that have no row yet, and writes the page. Exit status: 0 every promise was kept, 1 one was broken, 2 a
-/// cell failed, 3 stopped before the end.
+/// Runs the cells that have no row yet, and writes the page. Exit status: 0 every promise was kept, 1 one was broken, 2
+/// a cell failed, 3 stopped early.
 pub fn hunt(args: &HuntArgs, voice: Voice) -> Result<u8> {
     let recipe = recipe::read(&args.file)?;
     if let Some(level) = &args.aim {
@@ -74,7 +74,7 @@ struct Hunt<'a> {
 fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
     let mut words = vec!["hunt".to_owned(), args.file.display().to_string()];
     words.push(format!("--out={}", args.out.display()));
-    words.extend(args.memory.map(|size| format!("--memory={size}")));
+    words.extend(args.memory.map(|size| format!("--memory-limit={size}")));
     words.extend(args.shrink.then(|| "--shrink".to_owned()));
     BatchOptions {
         name: "hunt".to_owned(),
@@ -89,7 +89,7 @@ fn options(args: &HuntArgs, recipe: &HuntRecipe) -> BatchOptions {
         words,
         timeout: Some(Duration::from_secs_f64(recipe.seconds * PARTS) + AROUND),
         memory: args.memory,
-        memory_option: "--memory",
+        memory_option: "--memory-limit",
         processors: 1,
     }
 }
@@ -102,7 +102,7 @@ impl Hunt<'_> {
     }
 }
 
-/// The page and the table of all rows, and a page of each finding; `before` stands before the table.
+/// The page and the table of all rows, and a page per finding; `before` precedes the table.
 fn write_report(directory: &Path, name: &str, rows: &[Value], before: &str) -> Result<()> {
     put(&directory.join("report.html"), &page::page(name, rows))?;
     for row in rows {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{finding, scripts};
 
-/// Whether a promise was broken: the verdict at the promised level, or something wrong whatever the level.
+/// Whether a promise was broken: violated at the promised level, or wrong at every level.
 pub fn is_broken(row: &Value) -> bool {
     let promised = row["promise"]
         .as_str()
@@ -98,7 +98,7 @@ impl Group<'_> {
         self.rows[0]["promise"].as_str()
     }
 
-    /// The first row that violates the promised level, else another that was checked.
+    /// The first row that violates the promised level, or else another checked level.
     fn first(&self) -> Option<(&Value, &str)> {
         let violated = |level| {
             let found = self
@@ -111,7 +111,7 @@ impl Group<'_> {
         all.find_map(violated)
     }
 
-    /// A cell: one level per line, numbers to the right, and what was found in the colour of a violation.
+    /// A table cell: one level per line, numbers aligned right, findings in the colour of a violation.
     fn markup(&self, heading: &str, cell: &str) -> Markup {
         let is_broken = self.rows.iter().any(|row| is_broken(row));
         match heading {

@@ -1,4 +1,4 @@
-//! A hunt's file: which databases, at which levels, under which workloads and faults, how often.
+//! A hunt's file: databases, levels, workloads, faults and repetitions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,30 +10,30 @@ use serde::Deserialize;
 
 use crate::args::Typed;
 
-/// Stands for every script that comes with the program.
+/// The name for all scripts that come with the program.
 const CLASSIC: &str = "classic";
-/// Each is compared with the others.
+/// Each database is compared with the others, so their number is bounded.
 const MOST_DATABASES: usize = 1_000;
 
 /// A hunt.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HuntRecipe {
-    /// What the page is called.
+    /// The title of the page.
     pub name: String,
-    /// Transactions a cell.
+    /// Transactions per cell.
     #[serde(default = "txns")]
     pub txns: u64,
-    /// Sessions a cell.
+    /// Sessions per cell.
     #[serde(default = "sessions")]
     pub sessions: u16,
-    /// Seconds that a cell may collect, and seconds that its check may take.
+    /// Time limits in seconds of a collection and of its check.
     #[serde(default = "seconds")]
     pub seconds: f64,
-    /// How many seeds.
+    /// Number of seeds.
     #[serde(default = "seeds")]
     pub seeds: u64,
-    /// The first of them.
+    /// The first seed.
     #[serde(default = "first_seed")]
     pub first_seed: u64,
     /// Seconds between two faults.
@@ -57,14 +57,14 @@ pub struct HuntTarget {
     pub nodes: u8,
     /// The server's program, in place of the installed one.
     pub binary: Option<String>,
-    /// Where transactions run that only read: primary, standby or any.
+    /// Where read-only transactions run: primary, standby or any.
     pub reads: Option<String>,
-    /// Keys; the workload's own number unless given.
+    /// Number of keys [default: the workload's].
     pub keys: Option<u32>,
-    /// Or its addresses.
+    /// The addresses, in place of `start`.
     #[serde(default)]
     pub url: Vec<String>,
-    /// Levels; all that the adapter has unless given.
+    /// Levels [default: all of the adapter].
     #[serde(default)]
     pub isolation: Vec<String>,
     /// Workloads.
@@ -76,12 +76,12 @@ pub struct HuntTarget {
     /// Operations per transaction, for workloads that do not fix it.
     #[serde(default)]
     pub ops: Vec<u32>,
-    /// Faults, several of one cell with commas between; `none` is none.
+    /// Faults; several for one cell are separated by commas; `none` is none.
     #[serde(default = "none")]
     pub fault: Vec<String>,
-    /// How versions are put in order.
+    /// Source of the version order.
     pub version_order: Option<String>,
-    /// Levels to check each history at, beside what is promised.
+    /// Levels to check each history at, besides the promised one.
     #[serde(default = "ser")]
     pub check: Vec<String>,
     /// Settings in place of the adapter's own.
@@ -117,7 +117,7 @@ fn none() -> Vec<String> {
     vec!["none".to_owned()]
 }
 
-/// Reads the file; an error names what is wrong and where.
+/// Reads the file; an error states the problem and its position.
 pub fn read(path: &Path) -> Result<HuntRecipe> {
     let text = kingsnake_datasets::bounded::read_text(path, crate::input::MOST_TEXT)
         .with_context(|| format!("cannot read {}", path.display()))?;
@@ -143,13 +143,13 @@ pub fn read(path: &Path) -> Result<HuntRecipe> {
                 database.name
             );
         }
-        // A bad script must not be found out after the first collection.
+        // Reject a bad script before the first collection.
         for script in &database.script {
             Script::open(script).with_context(|| path.display().to_string())?;
         }
     }
     for level in recipe.database.iter().flat_map(|it| &it.check) {
-        // A wrong level must not be found out after the first collection.
+        // Reject an unknown level before the first collection.
         let line = ["kingsnake", "check", "h", "--level", level];
         Typed::try_parse_from(line).with_context(|| format!("{}: check", path.display()))?;
     }

@@ -1,4 +1,4 @@
-//! The table of a hunt's scripts: what each database showed of each anomaly at each of its levels, and what prevented it.
+//! The table of a hunt's scripts: the outcome of each script on each database and level, and what prevented the anomaly.
 
 use std::fmt::Write;
 
@@ -8,25 +8,25 @@ use serde_json::Value;
 
 use super::page::is_broken;
 
-/// What came of a script.
+/// The outcome of a script.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ScriptOutcome {
-    /// The anomaly is in the history, though the level that forbids it is promised.
+    /// The anomaly occurred, though the promised level forbids it.
     Broken,
-    /// The anomaly is in the history, and nothing promises that it is not.
+    /// The anomaly occurred, and no promise forbids it.
     Shown,
     /// A transaction was aborted.
     Aborted,
     /// A step waited for another session.
     Waited,
-    /// Every step went through, and the anomaly is not there.
+    /// Every step succeeded, and the anomaly did not occur.
     Unseen,
     /// It failed, or the check did not end.
     Unknown,
 }
 
 impl ScriptOutcome {
-    /// Whether a script is asked about is told by its `breaks`.
+    /// `breaks` tells whether the cell ran a script.
     fn of(row: &Value) -> Self {
         let breaks = row["breaks"].as_str().unwrap_or("");
         match row[breaks]["verdict"].as_str() {
@@ -73,7 +73,7 @@ impl ScriptOutcome {
     }
 }
 
-/// What the words of the table mean.
+/// The table's legend.
 const LEGEND: &str = "shown: the history has the anomaly, which the level does not forbid. shown ✗: it has the anomaly although \
     what is promised forbids it. abort: the database aborted a transaction. wait: a step waited for another session. –: every step \
     went through, and the history does not have the anomaly.";
@@ -111,7 +111,7 @@ impl<'a> ScriptTable<'a> {
         table
     }
 
-    /// The cell of a script in a row; of several seeds the first that shows the anomaly.
+    /// The table cell of a script; of several seeds the first with the anomaly.
     fn cell(cells: &[&'a Value], script: &str) -> Option<(ScriptOutcome, &'a Value)> {
         let all = cells.iter().filter(|it| it["workload"] == script);
         let told = all.map(|row| (ScriptOutcome::of(row), *row));

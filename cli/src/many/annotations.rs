@@ -1,11 +1,11 @@
-//! The verdicts as annotations, which a continuous-integration service shows beside the files.
+//! The verdicts as annotations, which a CI service shows beside the files.
 
 use kingsnake_text::without_commands;
 
 use super::row::ManyRow;
 
-/// GitHub's workflow commands: an error for each violated history and for each that could not be checked, a warning for each
-/// unknown one, and the plain line for the others.
+/// GitHub's workflow commands: an error per violated history and per history that could not be checked, a warning per
+/// unknown one, and a plain line for the others.
 pub fn github(rows: &[ManyRow<'_>]) -> String {
     let mut out = String::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! The verdicts as `JUnit`'s XML, which continuous-integration services read: a test case a history.
+//! The verdicts as `JUnit`'s XML, which CI services read: a test case per history.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! `kingsnake check` of several histories: each is a cell, checked in a process of its own, with a line, a row, and a test case
-//! if that is asked for.
+//! `kingsnake check` of several histories: each is a cell with a line, a row, and a test case if that is asked for. Small ones are
+//! checked by a few processes, one after the other; the others, and those that were not decided there, in a process of their own.
 //!
 //! Exit status: 1 if a history is violated, else 2 if one could not be checked, else 3 if one is unknown, else 0.
 
@@ -7,14 +7,16 @@ mod annotations;
 mod junit;
 mod page;
 mod row;
+mod serve;
 mod services;
+mod workers;
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -23,23 +25,30 @@ use kingsnake_datasets::{Scan, ScannedHistory};
 use kingsnake_solver::budget::Budget;
 use kingsnake_studies::{
     Batch, BatchEnded, BatchOptions, ChildEnding, Item, Limits, Mode, StudyEvent, StudyListener,
-    batch, fingerprint, memory_each, run_process, threads_each,
+    batch, fingerprint, fingerprint_within, memory_each, run_process, threads_each,
 };
 use serde_json::{Value, json};
 
-use crate::args::{AnnotationsArg, CheckManyArgs, LevelArg, Typed};
-use crate::interrupt;
+use crate::args::{AnnotationsArg, CheckManyArgs, Typed};
 use crate::limits::{self, Stopped, is_stdio, within};
 use crate::output::put;
 use crate::study_bar::StudyBar;
 use crate::voice::{Voice, complain, count, say, say_as_it_is};
+use crate::{interrupt, memory};
 pub use row::ManyRow;
+pub use serve::serve;
+use workers::{ServedHistory, Workers};
 
-/// More files that are no histories are not named.
+/// How often a document is in memory at most: as it was read, in its row, and in what is written of all rows.
+const COPIES: u64 = 8;
+/// Further files that are not histories are not named.
 const MOST_OTHERS: usize = 1_000;
 
+/// Larger files, in bytes, have a process of their own.
+const MOST_SERVED: u64 = 1 << 20;
+
 /// Options that the cells are not told: what is written once for all of them.
-const OURS: [&str; 16] = [
+const OURS: [&str; 17] = [
     "histories",
     "out",
     "junit",
@@ -56,12 +65,12 @@ const OURS: [&str; 16] = [
     "slurm_arg",
     "restart",
     "leash",
+    "serve",
 ];
-/// Options of every command, which are for this process.
+/// Options of every command, which apply to this process.
 const GENERAL: [&str; 3] = ["quiet", "verbose", "color"];
 
-/// What the paths hold, where more was asked for than one check. A process that another one started checks what it is given
-/// as one history.
+/// The histories on the paths, if there is more than one check. A child process checks its argument as one history.
 pub fn asked(args: &CheckManyArgs, is_child: bool, start: Instant) -> Result<Option<Scan>> {
     let many = &args.many;
     let services = [&many.junit, &many.code_quality, &many.sarif];
@@ -84,12 +93,12 @@ pub fn asked(args: &CheckManyArgs, is_child: bool, start: Instant) -> Result<Opt
     Ok((files || is_several || many.cells.is_asked()).then_some(found))
 }
 
-/// Says how many files of directories are no histories, and with `-v` which.
+/// Prints how many files of directories are not histories, and with `-v` which.
 pub fn tell_others(found: &Scan, voice: Voice) {
     let others = &found.others;
     if voice.verbose {
         for path in others.iter().take(MOST_OTHERS) {
-            complain(&format!("{}: left out, being no history", path.display()));
+            complain(&format!("{}: skipped: not a history", path.display()));
         }
     }
     if !others.is_empty() {
@@ -98,12 +107,12 @@ pub fn tell_others(found: &Scan, voice: Voice) {
         } else {
             " (-v names them)"
         };
-        let words = "left out of the directories, being no history";
+        let words = "skipped in the directories: not a history";
         voice.warn(&format!("{} {words}{hint}", count(others.len(), "file")));
     }
 }
 
-/// Checks all, or what of them was asked for.
+/// Checks all cells, or the requested ones.
 pub fn run(args: &CheckManyArgs, found: Scan, matches: &ArgMatches, voice: Voice) -> Result<u8> {
     expect_one_file_each(args, found.histories.len())?;
     tell_others(&found, voice);
@@ -135,12 +144,14 @@ pub fn run(args: &CheckManyArgs, found: Scan, matches: &ArgMatches, voice: Voice
     }
 }
 
-/// What is written to one file cannot be written for several histories.
+/// Output files for one history cannot be written for several.
 fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> {
     let files = &args.check.files;
     let single = [
         ("--certificate", &files.certificate),
         ("--proof", &files.proof),
+        ("--edn", &files.edn),
+        ("--directory", &files.directory),
         ("--dot", &files.dot),
         ("--svg", &files.svg),
         ("--report", &files.report),
@@ -158,8 +169,8 @@ fn expect_one_file_each(args: &CheckManyArgs, n_histories: usize) -> Result<()> 
     Ok(())
 }
 
-/// The words of the command line that say how each history is checked.
-fn words_of(matches: &ArgMatches) -> Vec<String> {
+/// The part of the command line that says how each history is checked.
+fn words_of(matches: &ArgMatches) -> Vec<OsString> {
     let command = Typed::command();
     let (Some(check), Some(("check", typed))) =
         (command.find_subcommand("check"), matches.subcommand())
@@ -178,9 +189,13 @@ fn words_of(matches: &ArgMatches) -> Vec<String> {
         }
         if arg.get_action().takes_values() {
             let values = typed.get_raw(id).into_iter().flatten();
-            words.extend(values.map(|it| format!("--{long}={}", it.to_string_lossy())));
+            words.extend(values.map(|it| {
+                let mut word = OsString::from(format!("--{long}="));
+                word.push(it);
+                word
+            }));
         } else {
-            words.push(format!("--{long}"));
+            words.push(format!("--{long}").into());
         }
     }
     words
@@ -188,21 +203,25 @@ fn words_of(matches: &ArgMatches) -> Vec<String> {
 
 struct Many {
     histories: Vec<ScannedHistory>,
-    /// What each history holds, in short, when it was asked for. Nothing where there is no directory: nothing is resumed then,
-    /// and a file that cannot be read is a cell that fails.
+    /// A fingerprint of each history, if requested. Empty without a directory: nothing is resumed then, and a file that
+    /// cannot be read is a cell that fails.
     contents: Vec<OnceLock<String>>,
-    /// Where each history stands, by its path in words.
+    /// The position of each history, by its path as text.
     places: HashMap<String, usize>,
-    words: Vec<String>,
+    words: Vec<OsString>,
     directory: Option<PathBuf>,
     has_pages: bool,
     limits: Limits,
-    /// What each process is told besides, because several run at a time.
+    /// Bytes of documents that rows hold, and may hold: this process obeys the memory limit, too.
+    held: AtomicU64,
+    room: u64,
+    /// Further arguments of each process, because several run at a time.
     share: Vec<String>,
+    workers: Workers,
 }
 
 impl Many {
-    fn new(args: &CheckManyArgs, histories: Vec<ScannedHistory>, words: Vec<String>) -> Many {
+    fn new(args: &CheckManyArgs, histories: Vec<ScannedHistory>, words: Vec<OsString>) -> Many {
         let check = &args.check;
         let jobs = usize::from(args.many.cells.jobs);
         let names = histories.iter().map(|it| spelt(&it.path));
@@ -213,26 +232,31 @@ impl Many {
         let bounds = &check.limits.bounds;
         let free = memory_each(jobs).filter(|_| jobs > 1 && bounds.memory_limit.is_none());
         share.extend(free.map(|size| format!("--memory-limit={size}")));
+        let memory = bounds.memory_limit.or_else(memory::available);
         Many {
+            held: AtomicU64::new(0),
+            room: memory.map_or(u64::MAX, |it| it / COPIES),
             contents: histories.iter().map(|_| OnceLock::new()).collect(),
             histories,
             places,
             words,
             directory: args.many.out.clone(),
-            // A page that was asked for by name is the only one.
-            has_pages: takes_report(check.level.level) && check.files.report.is_none(),
+            // If a page was requested by name, it is the only one.
+            has_pages: check.files.report.is_none(),
             limits: Limits {
                 timeout: bounds.timeout.unwrap_or(Duration::MAX),
                 memory: None,
             },
             share,
+            workers: Workers::default(),
         }
     }
 
     fn options(&self, args: &CheckManyArgs, json: bool) -> BatchOptions {
         let mut words = vec!["check".to_owned()];
-        words.extend(args.histories.iter().map(|it| it.display().to_string()));
-        words.extend(self.words.iter().cloned());
+        let names = args.histories.iter().map(|it| plain(it));
+        words.extend(names.map(|it| it.to_string_lossy().into_owned()));
+        words.extend(self.shown_words());
         words.extend(
             self.directory
                 .iter()
@@ -243,7 +267,7 @@ impl Many {
         let limits = &args.check.limits;
         let identity = match &self.directory {
             Some(_) => json!({
-                "check": self.words, "kingsnake": env!("CARGO_PKG_VERSION"), "executable": executable,
+                "check": self.shown_words(), "kingsnake": env!("CARGO_PKG_VERSION"), "executable": executable,
             }),
             None => Value::Null,
         };
@@ -253,7 +277,7 @@ impl Many {
             identity,
             jobs: usize::from(args.many.cells.jobs),
             mode: match args.many.cells.mode(json) {
-                // Rows without a directory are of no use to another process.
+                // Without a directory other processes cannot use the rows.
                 Mode::Prepare if self.directory.is_none() => Mode::Cells(Vec::new()),
                 mode => mode,
             },
@@ -264,6 +288,44 @@ impl Many {
             memory_option: "--memory-limit",
             processors: limits.threads.map_or(1, usize::from),
         }
+    }
+
+    /// The words as they are listed, and as a script has them.
+    fn shown_words(&self) -> Vec<String> {
+        let words = self.words.iter();
+        words.map(|it| spelt(it.as_ref())).collect()
+    }
+
+    /// Whether there is room for one more document of this size, which then is taken.
+    fn has_room(&self, size: u64) -> bool {
+        let before = self.held.fetch_add(size, Ordering::Relaxed);
+        let has_room = before.saturating_add(size) <= self.room;
+        if !has_room {
+            self.held.fetch_sub(size, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    /// The command line of a process that checks a history.
+    fn line(&self, history: &OsStr, report: Option<&Path>) -> Vec<OsString> {
+        let mut line: Vec<OsString> = vec!["check".into(), history.into()];
+        line.extend(self.words.iter().cloned());
+        line.extend(self.share.iter().map(OsString::from));
+        line.extend(["--json", "--quiet"].map(OsString::from));
+        if let Some(path) = report {
+            let mut word = OsString::from("--report=");
+            word.push(path);
+            line.push(word);
+        }
+        line
+    }
+
+    /// Whether a history is so small that it does not pay to start a process for it.
+    fn is_served(&self, history: &Path) -> bool {
+        let meta = std::fs::metadata(history);
+        self.histories.len() > 1
+            && history.to_str().is_some()
+            && meta.is_ok_and(|it| it.is_file() && it.len() <= MOST_SERVED)
     }
 
     /// How many rows an earlier run left.
@@ -279,7 +341,7 @@ impl Many {
     }
 }
 
-/// A path as an argument that is not taken for an option.
+/// A path as an argument that cannot be taken for an option.
 fn plain(path: &Path) -> OsString {
     let is_option = path.as_os_str().as_encoded_bytes().starts_with(b"-");
     if is_option && !is_stdio(path) {
@@ -288,16 +350,18 @@ fn plain(path: &Path) -> OsString {
     path.into()
 }
 
-/// A path in words that no other path has: bytes that are no UTF-8 are spelt out.
+/// A path as unique text: bytes that are not UTF-8 are escaped.
 fn spelt(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes();
     path.to_str()
         .map_or_else(|| bytes.escape_ascii().to_string(), str::to_owned)
 }
 
-/// Whether a check at this level writes a page.
-fn takes_report(level: Option<LevelArg>) -> bool {
-    level.is_none_or(|it| it.one().is_some())
+/// What stands for the content of a file that cannot be read, or not within the time of its check.
+fn changed(path: &Path) -> String {
+    let there = std::fs::metadata(path);
+    let told = there.and_then(|it| Ok(format!("{} bytes, {:?}", it.len(), it.modified()?)));
+    told.unwrap_or_default()
 }
 
 impl Batch for Many {
@@ -309,11 +373,13 @@ impl Batch for Many {
         let path = &self.histories[at].path;
         let name = spelt(path);
         let content = self.contents[at].get_or_init(|| match &self.directory {
-            Some(_) => fingerprint(path).unwrap_or_default(),
+            Some(_) => {
+                fingerprint_within(path, self.limits.timeout).unwrap_or_else(|_| changed(path))
+            }
             None => String::new(),
         });
         let mut argv = vec!["check".to_owned(), name.clone()];
-        argv.extend(self.words.iter().cloned());
+        argv.extend(self.shown_words());
         Item {
             key: format!("{name} {content}"),
             name,
@@ -324,7 +390,7 @@ impl Batch for Many {
 
     fn place(&self, row: &Value) -> Option<usize> {
         let &at = self.places.get(row["cell"].as_str()?)?;
-        // A row of what the file held before is of no cell.
+        // Rows that were in the file before belong to no cell.
         (row["id"] == self.cell(at).id()).then_some(at)
     }
 
@@ -334,27 +400,34 @@ impl Batch for Many {
             return Ok(Some(row::lost(item, words)));
         }
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut line: Vec<OsString> = vec!["check".into(), plain(&item.history)];
-        let words = self.words.iter().chain(&self.share);
-        line.extend(words.map(OsString::from));
-        line.extend(["--json", "--quiet"].map(OsString::from));
         let mut page = None;
         if let Some(directory) = self.directory.as_ref().filter(|_| self.has_pages) {
             let path = directory.join(Many::page_of(item));
             let parent = directory.join("cells");
             std::fs::create_dir_all(&parent)
                 .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
-            let mut word = OsString::from("--report=");
-            word.push(&path);
-            line.push(word);
             page = Some(path);
         }
-        let ended = run_process(&program, &line, self.limits, stop);
-        let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
-        if matches!(ended.ending, ChildEnding::Stopped) {
-            return Ok(None);
-        }
-        let mut row = row::of(item, &ended);
+        let asked = ServedHistory {
+            history: &item.history,
+            report: page.as_deref(),
+        };
+        let answered = self.is_served(&item.history).then(|| {
+            let line = self.line("-".as_ref(), None);
+            self.workers.ask(&program, &line, asked, stop)
+        });
+        let mut row = if let Some(answer) = answered.flatten() {
+            row::answered(item, &answer)
+        } else {
+            let line = self.line(&plain(&item.history), page.as_deref());
+            let ended = run_process(&program, &line, self.limits, stop);
+            let ended = ended.map_err(|error| format!("cannot start kingsnake check: {error}"))?;
+            if matches!(ended.ending, ChildEnding::Stopped) {
+                return Ok(None);
+            }
+            let has_room = self.has_room(ended.stdout.len() as u64);
+            row::of(item, &ended, has_room)
+        };
         if let Some(path) = page {
             if row["verdict"] == "violated" {
                 row["page"] = Many::page_of(item).display().to_string().into();
@@ -374,7 +447,7 @@ impl Batch for Many {
     }
 }
 
-/// Says lines whatever the voice: they are the answer.
+/// Prints lines at every verbosity: they are the answer.
 struct Lines {
     bar: StudyBar,
     is_silent: bool,
@@ -392,7 +465,7 @@ impl StudyListener for Lines {
     }
 }
 
-/// Writes what was asked for.
+/// Writes the requested files.
 fn deliver(
     args: &CheckManyArgs,
     many: &Many,

@@ -1,4 +1,4 @@
-//! The page of many histories: a table of verdicts, with links to the pages of those that are violated.
+//! The page of many histories: a table of verdicts, with links to the pages of violated histories.
 
 use kingsnake_text::Frame;
 use maud::{Markup, html};

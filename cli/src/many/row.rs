@@ -1,4 +1,4 @@
-//! A row of a history that was checked: what its process answered, in the row's own words and whole.
+//! The row of a checked history: its process's answer, summarised and in full.
 
 use std::path::Path;
 
@@ -6,15 +6,32 @@ use kingsnake_datasets::locate;
 use kingsnake_studies::{ChildEnding, EndedChild, Item};
 use serde_json::{Value, json};
 
+use super::workers::Answered;
 use crate::failure;
 use crate::input;
 use crate::voice::{grouped, lasting, printable, short};
 
-/// A longer line is shown by its two ends.
+/// The middle of a longer line is omitted.
 const MOST_LETTERS: usize = 2_000;
 
-/// The row of a process that has ended.
-pub fn of(item: &Item, ended: &EndedChild) -> Value {
+/// Longer parts of a document are shortened where there is no room for all of it.
+const MOST_OF_A_PART: usize = 1_000;
+
+/// Shortens texts and lists, so that what is left is small whatever the history holds.
+fn shorten(document: &mut Value) {
+    match document {
+        Value::String(text) => *text = short(text, MOST_OF_A_PART),
+        Value::Array(list) => {
+            list.truncate(MOST_OF_A_PART);
+            list.iter_mut().for_each(shorten);
+        }
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+/// The row of a process that has ended. Its document is kept whole where there is room for it.
+pub fn of(item: &Item, ended: &EndedChild, has_room: bool) -> Value {
     let status = match &ended.ending {
         ChildEnding::Exited(status) => status.code().unwrap_or(2),
         ChildEnding::Late | ChildEnding::Large => 3,
@@ -22,17 +39,30 @@ pub fn of(item: &Item, ended: &EndedChild) -> Value {
     };
     let complaint = ended.stderr.trim();
     let complaint = complaint.strip_prefix("kingsnake: ").unwrap_or(complaint);
-    let document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
+    let mut document = serde_json::from_str(&ended.stdout).unwrap_or_else(|_| {
         let words = match &ended.ending {
-            ChildEnding::Late => "it took longer than its limit and was killed".to_owned(),
+            ChildEnding::Late => "killed after its time limit".to_owned(),
             ChildEnding::Exited(status) if complaint.is_empty() => status.to_string(),
             _ => complaint.to_owned(),
         };
         failure::document(&words)
     });
+    if !has_room && document.is_object() {
+        shorten(&mut document);
+        document["shortened"] = true.into();
+    }
     let wall = ended.wall.as_secs_f64();
     let mut row = row(item, status, document, wall);
     row["attempt"] = u32::from(ended.is_passing()).into();
+    row
+}
+
+/// The row of a verdict that a process gave to one of several histories.
+pub fn answered(item: &Item, answer: &Answered) -> Value {
+    let document = answer.document.clone();
+    let wall = answer.wall.as_secs_f64();
+    let mut row = row(item, answer.status, document, wall);
+    row["attempt"] = 0.into();
     row
 }
 
@@ -60,7 +90,7 @@ fn row(item: &Item, status: i32, mut document: Value, wall: f64) -> Value {
     })
 }
 
-/// A row, to be told.
+/// A row, for printing.
 pub struct ManyRow<'a>(pub &'a Value);
 
 impl ManyRow<'_> {
@@ -74,7 +104,7 @@ impl ManyRow<'_> {
         self.0["verdict"].as_str().unwrap_or("error")
     }
 
-    /// What its process answered.
+    /// The answer of its process.
     pub fn document(&self) -> &Value {
         &self.0["document"]
     }
@@ -84,7 +114,7 @@ impl ManyRow<'_> {
         self.0["wall_seconds"].as_f64().unwrap_or(0.0)
     }
 
-    /// Where its page is, from the directory of rows.
+    /// The path of its page, relative to the directory of rows.
     pub fn page(&self) -> Option<&str> {
         self.0["page"].as_str()
     }
@@ -104,7 +134,7 @@ impl ManyRow<'_> {
     pub fn anomaly(&self) -> Option<String> {
         let document = self.document();
         let anomaly = &document["anomaly"];
-        // Of every level together there are several.
+        // With `auto` there are several.
         let first = document["anomaly_types"][0].as_str();
         let name = anomaly["name"].as_str().or(first)?;
         Some(match anomaly["adya"].as_str() {
@@ -152,7 +182,7 @@ impl ManyRow<'_> {
         last.map_or(1, |it| it as u64)
     }
 
-    /// The argument, a line each.
+    /// The counterexample's text, line by line.
     pub fn story(&self) -> Vec<String> {
         let lines = self.document()["story"]["lines"].as_array();
         let text = |line: &Value| {

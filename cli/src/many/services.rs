@@ -7,7 +7,7 @@ use super::row::ManyRow;
 /// A history that is not satisfied, as a finding.
 struct Issue<'a> {
     row: &'a ManyRow<'a>,
-    /// What kind of finding it is.
+    /// The kind of finding.
     rule: String,
     line: u64,
 }
@@ -32,7 +32,7 @@ impl Issue<'_> {
         }
     }
 
-    /// The same finding has the same fingerprint in every run: its file, its level and its kind.
+    /// The same finding has the same fingerprint in every run, from its file, level and kind.
     fn fingerprint(&self) -> String {
         let text = format!("{}\0{}\0{}", self.row.path(), self.row.level(), self.rule);
         // FNV-1a, which is the same on every machine and in every version.

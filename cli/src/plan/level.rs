@@ -1,4 +1,4 @@
-//! The level that was asked for: its ingredients, its clocks, and what contradicts it.
+//! The requested level: its components, its clocks, and contradictions between options.
 
 use anyhow::{Result, bail};
 use kingsnake_history::adya::PlLevel;
@@ -10,7 +10,7 @@ use crate::args::{CheckArgs, FailedCasArg, LevelArg, LevelArgs, OnOff, TimesArg}
 use crate::isolation::IsolationMap;
 use crate::refused::{PROOF, Subject, refusal};
 
-/// The level, where there must be one.
+/// The level, if a single one is required.
 pub fn one_level(args: &LevelArgs) -> Result<Level> {
     match args.level {
         None => Ok(Level::Ser),
@@ -23,7 +23,7 @@ pub fn one_level(args: &LevelArgs) -> Result<Level> {
     }
 }
 
-/// The level of a check: where what the database recorded is judged, one of Adya's, or `ser` along an expected order.
+/// The level of a check: judged from the database's record, one of Adya's, or `ser` along an expected order.
 pub fn checked_level(args: &CheckArgs) -> Result<Level> {
     let level = args.level.level.and_then(LevelArg::one);
     match (level, &args.along, &args.certificate_from) {
@@ -43,7 +43,7 @@ pub fn checked_level(args: &CheckArgs) -> Result<Level> {
     }
 }
 
-/// What is promised; of an order in a file, the transactions are not known yet.
+/// The promise; if an order is in a file, its transactions are not known yet.
 pub fn promised(level: Level, spec: Spec, args: &CheckArgs) -> Promise {
     let refusals_count = args.level.failed_cas == Some(FailedCasArg::Differs);
     match args.along.as_deref() {
@@ -54,7 +54,7 @@ pub fn promised(level: Level, spec: Spec, args: &CheckArgs) -> Promise {
     }
 }
 
-/// The ingredients of a check's level.
+/// The components of a check's level.
 pub fn checked_spec(level: Level, args: &CheckArgs) -> Result<Spec> {
     if !args.is_recorded() {
         return spec(level, &args.level);
@@ -75,7 +75,7 @@ pub fn checked_spec(level: Level, args: &CheckArgs) -> Result<Spec> {
     spec(level, &recorded)
 }
 
-/// The level, where its question is one of cycles in one graph and goes to a solver or a file.
+/// The level, if its question is about cycles in one graph, for a solver or a file.
 pub fn questioned_level(args: &LevelArgs) -> Result<Level> {
     let level = one_level(args)?;
     match refusal(Subject::Level(level), PROOF) {
@@ -105,7 +105,7 @@ pub fn isolation_map(level: Level, args: &LevelArgs) -> Result<Option<IsolationM
     }
 }
 
-/// The level's ingredients; an error where a switch contradicts the level or means nothing to it.
+/// The level's components; an error if a switch contradicts the level or does not apply to it.
 pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
     if let Some(LevelArg::Paper(definition)) = args.level {
         return defined(definition, args);
@@ -137,7 +137,7 @@ pub fn spec(level: Level, args: &LevelArgs) -> Result<Spec> {
     clocked(spec, args)
 }
 
-/// The level as a paper defines it, which leaves only the drift of the clocks open.
+/// The level as a paper defines it, which leaves only the clock drift open.
 fn defined(definition: &Definition, args: &LevelArgs) -> Result<Spec> {
     if args.session_order.is_some() || args.real_time.is_some() || args.times.is_some() {
         bail!(
@@ -150,7 +150,7 @@ fn defined(definition: &Definition, args: &LevelArgs) -> Result<Spec> {
     clocked(definition.spec(), args)
 }
 
-/// The level with the clocks that were asked for.
+/// The level with the requested clocks.
 pub fn clocked(spec: Spec, args: &LevelArgs) -> Result<Spec> {
     let Some(real_time) = spec.real_time else {
         if args.clock_drift.is_some() || args.times.is_some() {

@@ -1,7 +1,7 @@
-//! Has a violation checked again and told: what arrived so far is written as one history, and the ordinary check reads it.
+//! Confirms a violation: writes what arrived so far as one history, and runs the ordinary check on it.
 //!
-//! Reads that still wait for their writers are left out of it: a history without them promises less, so what is wrong with it is
-//! wrong with the log.
+//! Reads that still wait for their writers are left out: a history without them promises less, so its violations are
+//! violations of the log.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -20,17 +20,17 @@ use super::feed::Feed;
 use super::input::LogInput;
 use crate::output::scratch;
 
-/// What the check said.
+/// The answer of the check.
 pub struct Confirmed {
     /// The words.
     pub words: String,
-    /// The document of `check --json`, where there is one.
+    /// The document of `check --json`, if there is one.
     pub document: Option<Value>,
-    /// Whether the violation was confirmed; `None` where nothing could be checked.
+    /// Whether the violation was confirmed; `None` if nothing could be checked.
     pub holds: Option<bool>,
 }
 
-/// What is asked of the check.
+/// The request to the check.
 pub struct CheckRequest<'a> {
     pub level: &'a str,
     pub drift_ms: f64,
@@ -114,7 +114,7 @@ fn check(request: &CheckRequest<'_>, prefix: &Path, directory: &Path) -> Result<
     })
 }
 
-/// Writes what was read so far as one history.
+/// Writes everything read so far as one history.
 fn write_prefix(
     path: &Path,
     files: &[(PathBuf, u64)],
@@ -159,7 +159,7 @@ fn write_prefix(
     Ok(())
 }
 
-/// A line without reads that wait, and with the end that an assumption gives it.
+/// A line without waiting reads, and with the outcome from an assumption.
 fn changed(
     line: &str,
     without: &FxHashMap<String, Vec<u32>>,
@@ -190,7 +190,7 @@ fn changed(
     is_changed.then(|| value.to_string())
 }
 
-/// Looks the claim up among all transactions that arrived.
+/// Looks up the claim in all transactions that arrived.
 fn judge_stamps(prefix: &Path, claim: StampViolation, feed: &Feed) -> Result<Confirmed> {
     let history = open(prefix, &ReadOptions::default())?.history;
     let (words, holds) = match claim {

@@ -1,4 +1,4 @@
-//! Judges batches: a watcher of graphs, or one of timestamps.
+//! Judges batches, by a graph watcher or a timestamp watcher.
 
 use anyhow::{Context, Result, bail};
 use kingsnake_encodings::{BACKENDS, BackendOptions, backend};
@@ -38,12 +38,12 @@ pub struct Engine {
 /// What is wrong.
 #[derive(Clone, Copy, Debug)]
 pub enum WatchViolation {
-    /// The check says what.
+    /// The check gives the reason.
     Check,
     Stamps(StampViolation),
 }
 
-/// The level of a watcher, unless it is that of timestamps.
+/// The level of a watcher, unless it is the timestamp watcher.
 pub fn watch_level(level: WatchLevelArg) -> Option<WatchLevel> {
     match level {
         WatchLevelArg::StrictSer => Some(WatchLevel::StrictSer),
@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// Takes what arrived; what is wrong, if something is.
+    /// Takes what arrived; returns what is wrong, if anything.
     pub fn batch(
         &mut self,
         txns: Vec<LoggedTxn>,
@@ -123,6 +123,12 @@ impl Engine {
             }
             Judge::Stamps { watcher, violation } => {
                 for txn in txns {
+                    if !txn.lists.is_empty() || !txn.appends.is_empty() {
+                        bail!(
+                            "transaction {}: lists are not watched along timestamps",
+                            txn.id
+                        );
+                    }
                     match (txn.status, txn.start_ts, txn.commit_ts) {
                         (Status::Committed, Some(start), Some(commit)) if start <= commit => {
                             let stamped = Stamped {
@@ -164,7 +170,7 @@ impl Engine {
         }
     }
 
-    /// Reads that wait for their writers, as names and keys, apart from those that show a violation.
+    /// Reads that wait for their writers, as names and keys, except those that show a violation.
     pub fn pending(&self) -> Vec<(u64, KeyNumber)> {
         let Judge::Graph { watcher, .. } = &self.judge else {
             return Vec::new();
@@ -177,6 +183,11 @@ impl Engine {
             .collect()
     }
 
+    /// Whether the violation is a read of what nothing wrote.
+    pub fn is_unexplained(&self) -> bool {
+        matches!(&self.judge, Judge::Graph { watcher, .. } if !watcher.refused().is_empty())
+    }
+
     /// The order of what was dropped.
     pub fn take_order(&mut self) -> Vec<WatchedPoint> {
         match &mut self.judge {
@@ -185,7 +196,7 @@ impl Engine {
         }
     }
 
-    /// The names of what is kept.
+    /// The names of retained transactions.
     pub fn kept_ids(&self) -> Vec<u64> {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.kept_ids().collect(),
@@ -193,11 +204,19 @@ impl Engine {
         }
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate number of retained bytes.
     pub fn n_bytes(&self) -> usize {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.n_bytes(),
             Judge::Stamps { watcher, .. } => watcher.n_bytes(),
+        }
+    }
+
+    /// The watcher that has stubs, where there is one.
+    pub fn watcher(&mut self) -> Option<&mut Watcher> {
+        match &mut self.judge {
+            Judge::Graph { watcher, .. } => Some(watcher),
+            Judge::Stamps { .. } => None,
         }
     }
 
@@ -213,7 +232,7 @@ impl Engine {
         }
     }
 
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub fn is_partial(&self) -> bool {
         match &self.judge {
             Judge::Graph { watcher, .. } => watcher.is_partial(),
@@ -221,7 +240,7 @@ impl Engine {
         }
     }
 
-    /// The watcher as JSON, where there is one.
+    /// The watcher as JSON, if there is one.
     pub fn snapshot(&self) -> Result<String> {
         Ok(match &self.judge {
             Judge::Graph { watcher, .. } => serde_json::to_string(&watcher.snapshot())?,
@@ -262,5 +281,7 @@ fn arrival(txn: LoggedTxn) -> Arrival {
         is_unknown: txn.status == Status::Unknown,
         reads: txn.reads,
         writes: txn.writes,
+        lists: txn.lists,
+        appends: txn.appends,
     }
 }

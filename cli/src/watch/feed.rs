@@ -1,7 +1,7 @@
-//! From lines to transactions in order: headers, promises of sessions, and ends that may still be filled in.
+//! Turns lines into ordered transactions: handles headers, session announcements, and outcomes that may still be filled in.
 //!
-//! A line with an unknown end that stands in a growing file is held back until its session goes on: recorders write it before the
-//! commit is sent and fill the end in later.
+//! A line with an unknown outcome in a growing file is held back until its session continues: recorders write it before
+//! the commit is sent and fill in the outcome later.
 
 mod held;
 mod lines;
@@ -20,7 +20,7 @@ use lines::{ControlLine, LogHeader, is_control};
 use super::input::{LogInput, Piece};
 use super::reduce::{LogNames, LoggedTxn, json_value_name};
 
-/// What is known of a source.
+/// The state of a source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct LogSource {
     header: Option<String>,
@@ -36,7 +36,7 @@ pub struct Feed {
     pub sessions: Sessions,
     sources: Vec<LogSource>,
     held: FxHashMap<u32, HeldLine>,
-    /// How many transactions each session still has, where the log is finished.
+    /// Number of remaining transactions of each session, if the log is finished.
     left: Option<FxHashMap<u32, u64>>,
     #[serde(skip)]
     is_counting: bool,
@@ -51,12 +51,12 @@ pub struct Feed {
     pub ready: Vec<LoggedTxn>,
     pub latest: i64,
     pub is_ended: bool,
-    /// Lines that are final, as a history; where they are wanted.
+    /// Final lines, as a history, if requested.
     #[serde(skip)]
     pub kept: Option<Vec<u8>>,
 }
 
-/// What a feed is told beforehand.
+/// The settings of a feed.
 pub struct FeedOptions {
     pub announced: Option<usize>,
     pub has_time: bool,
@@ -138,7 +138,7 @@ impl Feed {
             if !line.is_empty() {
                 let text = std::str::from_utf8(line)
                     .with_context(|| format!("{file}, line {number}: not UTF-8"))?;
-                // Recorders put blanks before a line that would cross a block.
+                // Recorders write blanks before a line that would cross a block.
                 let n_blanks = end - at - bytes[at..end].trim_ascii_start().len();
                 let offset = piece.offset + (at + n_blanks) as u64;
                 self.special(input, *source, text, offset, number)
@@ -264,7 +264,7 @@ impl Feed {
         };
         match (control, session) {
             (ControlLine::Heartbeat(_), session) => {
-                // What is held may still end as it likes, but it has begun.
+                // The outcome of a held line is open, but it has begun.
                 if let Some(time) = time {
                     let promised = self.sessions.promise(session, time);
                     return self.named(promised, session.unwrap_or_default());
@@ -286,7 +286,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Notes a line that is final.
+    /// Notes a final line.
     fn keep(&mut self, lines: &[u8]) {
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(lines);
@@ -296,7 +296,7 @@ impl Feed {
         }
     }
 
-    /// The source delivers nothing any more.
+    /// The source delivers nothing more.
     fn close_source(&mut self, source: usize, input: &LogInput) -> Result<()> {
         let mut sessions: Vec<u32> = self.sources[source].sessions.iter().copied().collect();
         sessions.sort_unstable();
@@ -337,14 +337,14 @@ impl Feed {
         })
     }
 
-    /// Whether the session may begin this transaction; it is committed when it is.
+    /// Whether the session may begin this transaction; called when it is committed.
     fn promise(&mut self, txn: &LoggedTxn) -> Result<()> {
         let (begin, commit) = if self.has_stamps {
             (txn.start_ts.unwrap_or(i64::MIN), None)
         } else {
             (txn.begin, txn.commit)
         };
-        // One that did not commit needs no timestamps.
+        // Transactions that did not commit need no timestamps.
         if self.has_stamps && txn.status != Status::Committed {
             return Ok(());
         }
@@ -381,7 +381,7 @@ impl Feed {
             let limit = self.unknown_limit;
             txn.commit = limit.map(|limit| txn.begin.saturating_add(limit));
         }
-        // What aborted, and what contradicts itself without having committed, had no effect.
+        // Aborted transactions, and uncommitted ones that contradict themselves, had no effect.
         let is_without_effect =
             txn.status == Status::Aborted || txn.is_broken && txn.status == Status::Unknown;
         if is_without_effect {
@@ -391,7 +391,7 @@ impl Feed {
             let has = |ops: &[(KeyNumber, ValueName)]| ops.iter().any(|it| it.0 == key);
             has(&txn.reads) && has(&txn.writes)
         });
-        // A fence of unknown end stands in the chain if it counts, and lets nobody in if it does not.
+        // A fence of unknown outcome is in the chain if it counts, and admits no other session otherwise.
         if txn.status == Status::Committed || !is_fence {
             let counted = self.sessions.count(txn.session, is_fence);
             self.named(counted, txn.session)?;
@@ -411,7 +411,7 @@ impl Feed {
         headers.into_iter().next().unwrap_or("{\"kingsnake\":1}")
     }
 
-    /// Whether every announced session was heard of and closed.
+    /// Whether every announced session appeared and was closed.
     pub fn is_done(&self) -> bool {
         self.is_ended || self.sessions.is_done()
     }

@@ -1,4 +1,4 @@
-//! Where lines come from: files that grow, stdin, or clients of a socket. Pieces end at a line end.
+//! Sources of lines: growing files, stdin, or socket clients. Pieces end at a line end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,12 +12,12 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-/// Bytes that are read at a time, and the longest line.
+/// Bytes read at a time, and the longest line.
 const PIECE: usize = 1 << 20;
 const LONGEST: usize = 16 << 20;
-/// A line changes once, so that this many readings of it agree.
+/// A line changes once, so two equal readings in this many are enough.
 const MOST_READINGS: usize = 100;
-/// Pieces of clients that wait to be judged; then clients wait.
+/// Pieces of clients that wait to be judged; then clients block.
 pub const WAITING: usize = 16;
 const STDIN: &str = "stdin";
 
@@ -25,14 +25,14 @@ const STDIN: &str = "stdin";
 pub struct Piece {
     /// Which source.
     pub source: usize,
-    /// Where they stand in it.
+    /// Their position in it.
     pub offset: u64,
     pub bytes: Vec<u8>,
-    /// Whether the source ended: nothing follows.
+    /// Whether the source ended.
     pub is_last: bool,
 }
 
-/// A file, and how far it was read.
+/// A file, and how much of it was read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LogFile {
     pub path: PathBuf,
@@ -50,9 +50,9 @@ enum Kind {
     Clients {
         pieces: Receiver<io::Result<Piece>>,
         socket: Option<PathBuf>,
-        /// Where clients connect, if they do.
+        /// The address that clients connect to, if there is one.
         address: Option<String>,
-        /// What a source is called.
+        /// The name of a source.
         called: &'static str,
     },
 }
@@ -61,7 +61,7 @@ enum Kind {
 pub struct LogInput(Kind);
 
 impl LogInput {
-    /// A file that grows, or a directory of such files; `known` are those of a snapshot.
+    /// A growing file, or a directory of such files; `known` are those of a snapshot.
     pub fn files(path: &Path, known: Vec<LogFile>, is_finished: bool) -> Result<Self> {
         let is_directory = path.is_dir();
         let mut input = Kind::Files {
@@ -101,7 +101,7 @@ impl LogInput {
         })
     }
 
-    /// Whole lines of journals, which a thread of this process sends.
+    /// Whole lines of journals, sent by a thread of this process.
     pub fn journals(pieces: Receiver<io::Result<Piece>>) -> Self {
         LogInput(Kind::Clients {
             pieces,
@@ -141,7 +141,7 @@ impl LogInput {
         }))
     }
 
-    /// Finds files that are new in the directory.
+    /// Finds new files in the directory.
     fn look_again(&mut self) -> Result<()> {
         let Kind::Files {
             files,
@@ -166,7 +166,7 @@ impl LogInput {
         Ok(())
     }
 
-    /// The next lines, if there are some; an error of the input, or that nothing will follow.
+    /// The next lines, if there are any; an error of the input, or that nothing will follow.
     pub fn poll(&mut self) -> Result<Polled> {
         match &mut self.0 {
             Kind::Clients { pieces, .. } => match pieces.try_recv() {
@@ -208,14 +208,14 @@ impl LogInput {
         }
     }
 
-    /// What follows this place of a file is read once more.
+    /// The file is read again from this position.
     pub fn put_back(&mut self, source: usize, offset: u64) {
         if let Kind::Files { files, .. } = &mut self.0 {
             files[source].offset = offset;
         }
     }
 
-    /// What stands in a file now; `None` for what is no file.
+    /// The current content of a file; `None` if it is not a file.
     pub fn read_again(&self, source: usize, offset: u64, length: usize) -> Result<Option<Vec<u8>>> {
         let Kind::Files { handles, files, .. } = &self.0 else {
             return Ok(None);
@@ -242,7 +242,7 @@ impl LogInput {
         }
     }
 
-    /// Whether nothing was read yet of a file that is known, though not all files were asked.
+    /// Whether a known file was not read yet.
     pub fn has_unread(&self) -> bool {
         match &self.0 {
             Kind::Files { files, next, .. } => *next < files.len(),
@@ -275,14 +275,14 @@ impl Drop for LogInput {
     }
 }
 
-/// What polling gave.
+/// The result of polling.
 pub enum Polled {
     Piece(Piece),
     Nothing,
     Ended,
 }
 
-/// An address of this machine's own.
+/// An address on this machine.
 pub fn loopback(address: &str) -> Result<std::net::SocketAddr> {
     let parsed: std::net::SocketAddr = address
         .parse()
@@ -294,7 +294,7 @@ pub fn loopback(address: &str) -> Result<std::net::SocketAddr> {
     Ok(parsed)
 }
 
-/// Removes a socket that a killed watch left behind: it has no listener.
+/// Removes a socket left by a killed watch: it has no listener.
 fn remove_stale(socket: &Path) {
     let refused = UnixStream::connect(socket).err();
     if refused.is_some_and(|it| it.kind() == io::ErrorKind::ConnectionRefused) {
@@ -306,7 +306,7 @@ fn open(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("cannot open {}", path.display()))
 }
 
-/// Whole lines from where the file was left; what follows the last line end counts where the file is finished.
+/// Whole lines from the last position; text after the last line end counts if the file is finished.
 fn read_lines(handle: &File, file: &LogFile, is_finished: bool) -> Result<Vec<u8>> {
     let shown = || format!("cannot read {}", file.path.display());
     let mut size = PIECE;
@@ -344,7 +344,7 @@ fn read_lines(handle: &File, file: &LogFile, is_finished: bool) -> Result<Vec<u8
     }
 }
 
-/// Reads bytes again until two readings agree: a client that fills in an end writes into a line that is read at the same time.
+/// Reads bytes again until two readings agree: a client may be filling in an outcome in a line that is being read.
 fn settled(handle: &File, mut bytes: Vec<u8>, offset: u64) -> io::Result<Vec<u8>> {
     let mut again = vec![0; bytes.len()];
     for _ in 0..MOST_READINGS {
@@ -370,8 +370,8 @@ fn take_clients<C: Read + Send + 'static>(
     }
 }
 
-/// Sends whole lines of a client on; an end without a close is reported. The last line needs no line end where it cannot have been cut,
-/// or is whole anyway.
+/// Passes on a client's whole lines; an end without a close is reported. The last line needs no line end if it cannot
+/// have been cut, or is complete anyway.
 fn forward(
     source: usize,
     mut client: impl Read,

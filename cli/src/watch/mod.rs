@@ -1,5 +1,5 @@
 //! `kingsnake watch`: `input` finds lines, `reduce` makes transactions of them, `feed` keeps sessions and promises, `engine` judges
-//! batches, `within` is a watch inside a collection, `confirm` has a violation checked and told, `status` and `page` show how it goes, `state` is the snapshot.
+//! batches, `within` is a watch inside a collection, `confirm` has a violation checked and told, `status` and `page` show how it goes, `state` is the snapshot, `stubs` the file of keys that are not used.
 
 mod confirm;
 mod engine;
@@ -10,4 +10,5 @@ mod reduce;
 pub mod run;
 mod state;
 pub mod status;
+mod stubs;
 pub mod within;

@@ -1,5 +1,5 @@
-//! The live page: a document with the figures of the moment, which asks for itself again every second. Only this machine is served,
-//! and nothing is loaded from elsewhere.
+//! The live page: a document with the current figures, which requests itself again every second. It is served on this
+//! machine only and loads nothing from elsewhere.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,11 +17,11 @@ use super::status::{SharedFigures, ShownFigures, WatchFigures};
 const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = ".running{--mood:var(--bar)}.running .verdict{text-transform:none}.facts{grid-template-columns:repeat(auto-fill,minmax(max(8.5rem,22%),1fr))}#lately thead th{border:0}#violation:empty{display:none}#rate svg{display:block;width:100%;height:8rem;border:1px solid var(--line);border-radius:10px}#rate polyline{fill:none;stroke:var(--bar);stroke-width:2}";
 const PAGE: &str = "text/html; charset=utf-8";
-/// How many seconds the table shows.
+/// Seconds shown in the table.
 const LATELY: usize = 10;
-/// The drawing spans this many figures at least.
+/// Minimum number of figures in the chart.
 const LEAST_SHOWN: usize = 31;
-/// Who looked this lately is shown the end before the watch goes away.
+/// A page that was open this recently gets the end before the watch exits.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is watched.
@@ -31,7 +31,7 @@ pub struct PageSubject {
     pub report: Option<PathBuf>,
 }
 
-/// Serves the page in threads of its own; returns its address.
+/// Serves the page in its own threads; returns its address.
 pub fn serve(address: &str, figures: SharedFigures, subject: PageSubject) -> Result<String> {
     let listener = TcpListener::bind(loopback(address)?)
         .with_context(|| format!("cannot show a page at {address}"))?;
@@ -40,7 +40,7 @@ pub fn serve(address: &str, figures: SharedFigures, subject: PageSubject) -> Res
     std::thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let (figures, subject) = (figures.clone(), subject.clone());
-            // Browsers open connections that they do not use at once. Who goes away misses the page.
+            // Browsers open connections that they do not use at once. A closed connection is ignored.
             std::thread::spawn(move || {
                 let _ = answer(&client, &figures, &subject);
             });
@@ -120,9 +120,9 @@ fn page(shown: &ShownFigures, subject: &PageSubject) -> String {
     let state = match (is_ended, now.is_partial) {
         (true, false) => "The watch has ended.",
         (true, true) => "The watch has ended. Not everything was judged.",
-        (false, false) => "The watch goes on.",
+        (false, false) => "The watch continues.",
         (false, true) => {
-            "The watch goes on, and finds violations only: what was kept is forgotten."
+            "The watch continues and finds violations only: retained data were discarded."
         }
     };
     let body = html! {

@@ -1,61 +1,127 @@
-//! Lines of the log as transactions of a watcher: keys, sessions and values become numbers, and what no other transaction can see
-//! is judged at once.
+//! Turns lines of the log into transactions of a watcher: keys, sessions and values become numbers, and what concerns a
+//! single transaction is judged at once.
 
 use std::hash::{DefaultHasher, Hasher};
 
 use anyhow::{Result, anyhow, bail};
 use kingsnake_datasets::{Format, Place, read_bytes};
 use kingsnake_history::model::{History, Op, SessionId, Status, Token, TxnId, ValueId};
-use kingsnake_watch::{KeyNumber, ValueName};
+use kingsnake_watch::{EMPTY_LIST, KeyNumber, ValueName};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Numbers for names, in the order of first use.
+/// So many bytes of lines are read by two threads.
+const LARGE: usize = 1 << 16;
+
+/// A name or a value, as it stands in the log.
+#[derive(Clone, Copy)]
+enum Plain<'a> {
+    Nil,
+    Int(i64),
+    Text(&'a str),
+}
+
+impl<'a> Plain<'a> {
+    fn token(history: &'a History, token: Token) -> Self {
+        match token {
+            Token::Nil => Plain::Nil,
+            Token::Int(int) => Plain::Int(int),
+            Token::Text(symbol) => Plain::Text(history.symbols().text(symbol)),
+        }
+    }
+
+    fn json(value: &'a serde_json::Value) -> Result<Self> {
+        Ok(match value {
+            serde_json::Value::Null => Plain::Nil,
+            serde_json::Value::String(text) => Plain::Text(text),
+            other => {
+                let int = other.as_i64();
+                Plain::Int(int.ok_or_else(|| anyhow!("expected a whole number, a text or null"))?)
+            }
+        })
+    }
+
+    /// Numbers, nothing and short texts as they are, longer texts by a hash of 120 bits.
+    fn packed(self) -> ValueName {
+        match self {
+            Plain::Nil => 1 << 120,
+            Plain::Int(int) => ValueName::from(int as u64),
+            Plain::Text(text) => packed_text(text),
+        }
+    }
+}
+
+/// Numbers for names, in the order of first use. A number that was given back is used again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Numbers {
     ints: FxHashMap<i64, u32>,
     texts: FxHashMap<Box<str>, u32>,
     nil: Option<u32>,
     n_names: u32,
+    #[serde(skip)]
+    free: Vec<u32>,
+    /// Names that got numbers since they were last asked for, once numbers were given back.
+    #[serde(skip)]
+    new: Option<Vec<(ValueName, u32)>>,
 }
 
 impl Numbers {
-    /// The number of a name, made if it is new.
+    /// The number of a name, assigned if it is new.
     pub fn number(&mut self, history: &History, name: Token) -> u32 {
-        let next = self.n_names;
-        let number = match name {
-            Token::Nil => *self.nil.get_or_insert(next),
-            Token::Int(int) => *self.ints.entry(int).or_insert(next),
-            Token::Text(symbol) => return self.text(history.symbols().text(symbol)),
-        };
-        self.n_names += u32::from(number == next);
-        number
-    }
-
-    /// The number of a text.
-    pub fn text(&mut self, text: &str) -> u32 {
-        if let Some(&number) = self.texts.get(text) {
-            return number;
-        }
-        self.texts.insert(text.into(), self.n_names);
-        self.n_names += 1;
-        self.n_names - 1
+        self.of(Plain::token(history, name))
     }
 
     /// The number of a name as JSON.
     pub fn json(&mut self, name: &serde_json::Value) -> Result<u32> {
-        let next = self.n_names;
-        let number = match name {
-            serde_json::Value::Null => *self.nil.get_or_insert(next),
-            serde_json::Value::String(text) => return Ok(self.text(text)),
-            other => {
-                let int = other.as_i64();
-                let int = int.ok_or_else(|| anyhow!("a name is a whole number or a text"))?;
-                *self.ints.entry(int).or_insert(next)
-            }
+        Ok(self.of(Plain::json(name)?))
+    }
+
+    fn of(&mut self, name: Plain<'_>) -> u32 {
+        let known = match name {
+            Plain::Nil => self.nil,
+            Plain::Int(int) => self.ints.get(&int).copied(),
+            Plain::Text(text) => self.texts.get(text).copied(),
         };
-        self.n_names += u32::from(number == next);
-        Ok(number)
+        if let Some(number) = known {
+            return number;
+        }
+        let number = self.free.pop().unwrap_or(self.n_names);
+        self.n_names = self.n_names.max(number + 1);
+        match name {
+            Plain::Nil => self.nil = Some(number),
+            Plain::Int(int) => drop(self.ints.insert(int, number)),
+            Plain::Text(text) => drop(self.texts.insert(text.into(), number)),
+        }
+        if let Some(new) = &mut self.new {
+            new.push((name.packed(), number));
+        }
+        number
+    }
+
+    /// Forgets the names that are not used, and returns them with their numbers.
+    pub fn give_back(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<(ValueName, u32)> {
+        let mut gone = Vec::new();
+        let mut keeps = |name: Plain<'_>, number: u32| {
+            let is_used = is_used(number);
+            if !is_used {
+                gone.push((name.packed(), number));
+            }
+            is_used
+        };
+        self.ints
+            .retain(|&int, number| keeps(Plain::Int(int), *number));
+        self.texts
+            .retain(|text, number| keeps(Plain::Text(text), *number));
+        self.ints.shrink_to_fit();
+        self.texts.shrink_to_fit();
+        self.free.extend(gone.iter().map(|it| it.1));
+        self.new.get_or_insert_default();
+        gone
+    }
+
+    /// The names that got numbers since the last call, once numbers were given back.
+    pub fn take_new(&mut self) -> Vec<(ValueName, u32)> {
+        self.new.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The name of a number, for messages.
@@ -69,35 +135,23 @@ impl Numbers {
         }
     }
 
-    /// How many names there are.
+    /// How many names have numbers.
     pub fn len(&self) -> usize {
-        self.n_names as usize
+        self.n_names as usize - self.free.len()
     }
 }
 
-/// A value's name: numbers, nothing and short texts as they are, longer texts by a hash of 120 bits.
+/// A value's name.
 pub fn value_name(history: &History, value: Token) -> ValueName {
-    match value {
-        Token::Nil => 1 << 120,
-        Token::Int(int) => ValueName::from(int as u64),
-        Token::Text(symbol) => text_name(history.symbols().text(symbol)),
-    }
+    Plain::token(history, value).packed()
 }
 
 /// The same for a value as JSON.
 pub fn json_value_name(value: &serde_json::Value) -> Result<ValueName> {
-    match value {
-        serde_json::Value::Null => Ok(1 << 120),
-        serde_json::Value::String(text) => Ok(text_name(text)),
-        other => {
-            let int = other.as_i64();
-            let int = int.ok_or_else(|| anyhow!("a value is a whole number, a text or null"))?;
-            Ok(ValueName::from(int as u64))
-        }
-    }
+    Ok(Plain::json(value)?.packed())
 }
 
-fn text_name(text: &str) -> ValueName {
+fn packed_text(text: &str) -> ValueName {
     let bytes = text.as_bytes();
     if bytes.len() <= 14 {
         let packed = bytes
@@ -114,12 +168,12 @@ fn text_name(text: &str) -> ValueName {
     0x20 << 120 | (hash(1) << 64 | hash(2)) >> 8
 }
 
-/// A transaction's name: small numbers as they are, others by a number in a table.
+/// A transaction's code: small numbers as they are, others by a number in a table.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TxnNames {
     other: FxHashMap<u64, String>,
     next: u64,
-    /// How many there may be before those that are gone are removed.
+    /// Table size at which unused entries are removed.
     most: usize,
 }
 
@@ -152,7 +206,7 @@ impl TxnNames {
             .unwrap_or_else(|| id.to_string())
     }
 
-    /// Forgets the names of all but these, once in a while.
+    /// Removes the names of all but these, from time to time.
     pub fn retain(&mut self, kept: impl Fn() -> Vec<u64>) {
         if self.other.len() > self.most.max(10_000) {
             let kept: rustc_hash::FxHashSet<u64> = kept().into_iter().collect();
@@ -172,12 +226,42 @@ pub struct LoggedTxn {
     pub status: Status,
     pub start_ts: Option<i64>,
     pub commit_ts: Option<i64>,
-    /// For each key that it read before it wrote it, the value.
+    /// For each key that it read before writing it, the value.
     pub reads: Vec<(KeyNumber, ValueName)>,
     /// For each key that it wrote, the last value.
     pub writes: Vec<(KeyNumber, ValueName)>,
+    /// For each list that it read before it appended to it, all elements; `reads` has the last one.
+    pub lists: Vec<(KeyNumber, Vec<ValueName>)>,
+    /// For each list that it appended to, the elements; `writes` has the last one.
+    pub appends: Vec<(KeyNumber, Vec<ValueName>)>,
     /// Whether its own reads contradict each other or its writes.
     pub is_broken: bool,
+}
+
+impl LoggedTxn {
+    fn append(&mut self, key: KeyNumber, element: ValueName) -> (KeyNumber, ValueName) {
+        match self.appends.iter_mut().find(|it| it.0 == key) {
+            Some(own) => own.1.push(element),
+            None => self.appends.push((key, vec![element])),
+        }
+        (key, element)
+    }
+
+    /// What it appended itself stands at the end; the rest was there before.
+    fn read_list(&mut self, key: KeyNumber, mut elements: Vec<ValueName>) {
+        if let Some(own) = self.appends.iter().find(|it| it.0 == key) {
+            self.is_broken |= !elements.ends_with(&own.1);
+            elements.truncate(elements.len().saturating_sub(own.1.len()));
+        }
+        match self.lists.iter().find(|it| it.0 == key) {
+            Some(read) => self.is_broken |= read.1 != elements,
+            None => {
+                let last = elements.last().copied().unwrap_or(EMPTY_LIST);
+                self.reads.push((key, last));
+                self.lists.push((key, elements));
+            }
+        }
+    }
 }
 
 /// All names of a log.
@@ -200,38 +284,29 @@ impl LogNames {
         file: &str,
         line: u64,
     ) -> Result<(Vec<LoggedTxn>, InitialValues)> {
-        let mut bytes = Vec::with_capacity(header.len() + 1 + lines.len());
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.push(b'\n');
-        bytes.extend_from_slice(lines);
-        let parsed = read_bytes(Format::Kingsnake, &bytes, file).map_err(|error| {
-            let at = match error.place() {
-                Place::Line(at) if at > 1 => line + at as u64 - 2,
-                _ => line,
-            };
-            anyhow!("{file}, line {at}: {}", error.problem())
-        })?;
-        let history = parsed.history;
-        expect_plain(&history, file, line)?;
-        let mut keys = vec![u32::MAX; history.n_keys()];
-        let mut txns = Vec::with_capacity(history.n_txns());
-        for session in 0..history.n_sessions() as u32 {
-            let session = SessionId(session);
-            let number = self
-                .sessions
-                .number(&history, history.session_token(session));
-            for txn in history.session_txns(session) {
-                let txn = TxnId(txn);
-                let logged = self.reduce(&history, txn, number, &mut keys)?;
-                txns.push(logged);
+        let (mut txns, mut initial) = (Vec::new(), Vec::new());
+        let has_initial = memchr::memmem::find(lines, b"{\"initial\"").is_some();
+        for history in parse(header, lines, file, line)? {
+            expect_plain(&history, file, line)?;
+            self.reduce_all(&history, &mut txns)?;
+            if has_initial {
+                initial.extend(self.initial_values(&history));
             }
         }
-        let initial = if memchr::memmem::find(lines, b"{\"initial\"").is_some() {
-            self.initial_values(&history)
-        } else {
-            Vec::new()
-        };
         Ok((txns, initial))
+    }
+
+    fn reduce_all(&mut self, history: &History, txns: &mut Vec<LoggedTxn>) -> Result<()> {
+        let mut keys = vec![u32::MAX; history.n_keys()];
+        for session in 0..history.n_sessions() as u32 {
+            let session = SessionId(session);
+            let name = history.session_token(session);
+            let number = self.sessions.number(history, name);
+            for txn in history.session_txns(session) {
+                txns.push(self.reduce(history, TxnId(txn), number, &mut keys)?);
+            }
+        }
+        Ok(())
     }
 
     /// The values of single keys that mean the initial state.
@@ -266,26 +341,35 @@ impl LogNames {
             commit_ts: stamps.commit_ts,
             reads: Vec::with_capacity(ops.len()),
             writes: Vec::with_capacity(ops.len()),
+            lists: Vec::new(),
+            appends: Vec::new(),
             is_broken: false,
         };
+        let name = |value| value_name(history, history.value_token(value));
         for &op in ops {
-            let (Op::Read { key, value } | Op::Write { key, value }) = op else {
-                bail!(
-                    "transaction {}: lists and range queries are not watched; `kingsnake check` takes them",
-                    history.txn_name(txn)
-                );
+            let refused = |what: &str| {
+                let txn = history.txn_name(txn);
+                anyhow!("transaction {txn}: {what} are not watched; `kingsnake check` takes them")
             };
-            if op.is_write() && history.is_absence(value) {
-                bail!(
-                    "transaction {}: deletes are not watched; `kingsnake check` takes them",
-                    history.txn_name(txn)
-                );
-            }
+            let key = op.key().ok_or_else(|| refused("range queries"))?;
             let number = &mut keys[key.index()];
             if *number == u32::MAX {
                 *number = self.keys.number(history, history.key_token(key));
             }
-            let at = (*number, value_name(history, history.value_token(value)));
+            let number = *number;
+            let at = match op {
+                Op::Write { value, .. } if history.is_absence(value) => {
+                    return Err(refused("deletes"));
+                }
+                Op::Read { value, .. } | Op::Write { value, .. } => (number, name(value)),
+                Op::Append { value, .. } => logged.append(number, name(value)),
+                Op::ReadList { list, .. } => {
+                    let elements = history.list(list).iter().map(|&it| name(it));
+                    logged.read_list(number, elements.collect());
+                    continue;
+                }
+                Op::Range { .. } => return Err(refused("range queries")),
+            };
             let own = logged.writes.iter_mut().find(|it| it.0 == at.0);
             match (op.is_write(), own) {
                 (true, Some(own)) => own.1 = at.1,
@@ -299,6 +383,39 @@ impl LogNames {
         }
         Ok(logged)
     }
+}
+
+/// Reads lines; two halves at the same time where there are many.
+fn parse(header: &str, lines: &[u8], file: &str, line: u64) -> Result<Vec<History>> {
+    if lines.len() < LARGE {
+        return Ok(vec![parse_part(header, lines, file, line)?]);
+    }
+    let middle = lines.len() / 2;
+    let end = memchr::memchr(b'\n', &lines[middle..]).map_or(lines.len(), |it| middle + it + 1);
+    let (first, second) = lines.split_at(end);
+    let (first, second) = rayon::join(
+        || parse_part(header, first, file, line),
+        || {
+            let n_before = memchr::memchr_iter(b'\n', first).count() as u64;
+            parse_part(header, second, file, line + n_before)
+        },
+    );
+    Ok(vec![first?, second?])
+}
+
+fn parse_part(header: &str, lines: &[u8], file: &str, line: u64) -> Result<History> {
+    let mut bytes = Vec::with_capacity(header.len() + 1 + lines.len());
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.push(b'\n');
+    bytes.extend_from_slice(lines);
+    let parsed = read_bytes(Format::Kingsnake, &bytes, file).map_err(|error| {
+        let at = match error.place() {
+            Place::Line(at) if at > 1 => line + at as u64 - 2,
+            _ => line,
+        };
+        anyhow!("{file}, line {at}: {}", error.problem())
+    })?;
+    Ok(parsed.history)
 }
 
 fn expect_plain(history: &History, file: &str, line: u64) -> Result<()> {
@@ -330,7 +447,7 @@ mod tests {
             "more than fourteen",
             "more than fourteem",
         ];
-        let mut names: Vec<ValueName> = texts.iter().map(|it| text_name(it)).collect();
+        let mut names: Vec<ValueName> = texts.iter().map(|it| packed_text(it)).collect();
         names.push(ValueName::from(u64::MAX));
         names.push(1 << 120);
         let n_names = names.len();

@@ -1,6 +1,8 @@
-//! The loop: lines, batches, figures, and the end. `violation` is what happens at a violation, `certificate` the rolling order.
+//! The loop: lines, batches, figures, and the end. `violation` is what happens at a violation, `limit` at the limit of memory,
+//! `certificate` the rolling order.
 
 mod certificate;
+mod limit;
 mod violation;
 
 use std::fs::File;
@@ -20,18 +22,19 @@ use super::input::{LogInput, Piece, Polled};
 use super::page::{self, PageSubject};
 use super::state::WatchSnapshot;
 use super::status::{Occasion, SharedFigures, StatusTeller, WatchFigures, words};
-use crate::args::{WatchArgs, WatchLevelArg};
+use super::stubs::StubFile;
+use crate::args::{BatchSize, WatchArgs, WatchLevelArg};
 use crate::limits::is_stdio;
 use crate::voice::{Voice, say};
 
-/// Fewer transactions wait this long for more.
+/// An incomplete batch waits this long for more.
 const SHORT: Duration = Duration::from_millis(100);
-/// Before the first batch sessions have this long to appear.
+/// Before the first batch, sessions have this long to appear.
 const FIRST: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 const LEAST_BATCH: usize = 1000;
 
-/// A watch that is under way.
+/// A running watch.
 pub struct Watch<'a> {
     args: &'a WatchArgs,
     voice: Voice,
@@ -40,22 +43,25 @@ pub struct Watch<'a> {
     engine: Option<Engine>,
     teller: StatusTeller,
     keep: Option<BufWriter<File>>,
+    stubs: Option<StubFile>,
     certificate: Option<BufWriter<File>>,
     n_certificate: u64,
     n_batches: u64,
     last_batch: Instant,
     last_state: Instant,
     n_violations: u64,
+    /// Since when a read of what nothing wrote waits for a session that was not announced.
+    unexplained: Option<Instant>,
     /// Raised at a violation, before it is checked again.
     found: Option<&'a AtomicBool>,
 }
 
-/// What is given where the watch is a part of another command.
+/// Settings of a watch inside another command.
 pub struct WatchWithin<'a> {
     pub input: LogInput,
     /// Raised at the first violation.
     pub found: &'a AtomicBool,
-    /// Where the figures go.
+    /// The receiver of the figures.
     pub figures: SharedFigures,
 }
 
@@ -132,6 +138,11 @@ impl<'a> Watch<'a> {
             Some(path) => Some(open_certificate(path, n_certificate, args)?),
             None => None,
         };
+        let stubs = args.stubs.as_ref().map(|path| {
+            ensure!(!has_stamps, "--stubs does not work with timestamps");
+            let shown = || format!("cannot write {}", path.display());
+            StubFile::create(path).with_context(shown)
+        });
         let mut watch = Watch {
             args,
             voice,
@@ -140,12 +151,14 @@ impl<'a> Watch<'a> {
             engine,
             teller,
             keep: None,
+            stubs: stubs.transpose()?,
             certificate,
             n_certificate,
             n_batches: 0,
             last_batch: Instant::now(),
             last_state: Instant::now(),
             n_violations: 0,
+            unexplained: None,
             found,
         };
         if let Some(out) = &mut watch.certificate
@@ -219,7 +232,7 @@ impl<'a> Watch<'a> {
             }
             let is_done = self.feed.is_ended;
             let wait = if self.n_batches == 0 { FIRST } else { SHORT };
-            // At the first batch, sessions that were not heard of yet may be under way.
+            // Until the first batch, sessions that are not known yet may appear.
             let is_settled = is_idle || self.n_batches > 0 && !self.input.has_unread();
             let is_due = is_settled && self.last_batch.elapsed() >= wait;
             let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
@@ -237,7 +250,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes lines, and judges them batch by batch; whether the watch goes on.
+    /// Takes lines, and judges them batch by batch; returns whether the watch continues.
     fn take(&mut self, mut piece: Piece) -> Result<bool> {
         let mut waiting = std::mem::take(&mut piece.bytes);
         let is_last = piece.is_last;
@@ -250,7 +263,7 @@ impl<'a> Watch<'a> {
             piece.is_last = is_last && waiting.is_empty();
             self.take_lines(&piece)?;
             piece.offset += piece.bytes.len() as u64;
-            // A file that was not read at all may have sessions that hold others back.
+            // A file that was not read yet may have sessions that hold others back.
             let is_full = self.feed.ready.len() >= self.batch_size() && !self.input.has_unread();
             if is_full && !self.feed.is_done() && !self.judge(false)? {
                 return Ok(false);
@@ -283,7 +296,10 @@ impl<'a> Watch<'a> {
 
     fn batch_size(&self) -> usize {
         let kept = self.engine.as_ref().map_or(0, |it| it.n_kept);
-        self.args.batch.unwrap_or_else(|| kept.max(LEAST_BATCH))
+        match self.args.batch {
+            BatchSize::Txns(n_txns) => n_txns,
+            BatchSize::Auto => kept.max(LEAST_BATCH),
+        }
     }
 
     fn engine(&mut self) -> Result<&mut Engine> {
@@ -299,7 +315,7 @@ impl<'a> Watch<'a> {
         self.engine.as_mut().context("no engine")
     }
 
-    /// Judges what arrived, in batches; whether the watch goes on.
+    /// Judges what arrived, in batches; returns whether the watch continues.
     fn judge(&mut self, is_done: bool) -> Result<bool> {
         let all = std::mem::take(&mut self.feed.ready);
         let mut initial = std::mem::take(&mut self.feed.initial_of);
@@ -309,8 +325,9 @@ impl<'a> Watch<'a> {
         if all.is_empty() && !is_done && self.engine.is_none() {
             return Ok(true);
         }
+        self.engine()?.initial(&mut initial);
+        self.recall_stubs()?;
         let engine = self.engine()?;
-        engine.initial(&mut initial);
         let found = engine.batch(all, &horizon, &Budget::unlimited())?;
         self.append_order()?;
         let kept = || {
@@ -321,7 +338,11 @@ impl<'a> Watch<'a> {
         };
         self.feed.names.txns.retain(kept);
         if let Some(violation) = found {
-            return self.violated(violation);
+            return if self.awaits_writer() {
+                Ok(true)
+            } else {
+                self.violated(violation)
+            };
         }
         self.hold_limit()?;
         Ok(true)
@@ -330,6 +351,7 @@ impl<'a> Watch<'a> {
     fn tell(&mut self, occasion: Occasion, verdict: &'static str) -> Result<()> {
         let (feed, engine, n_violations) = (&self.feed, &self.engine, self.n_violations);
         let has_stamps = self.args.level == WatchLevelArg::Timestamps;
+        let n_spilled = self.stubs.as_ref().map_or(0, StubFile::len);
         self.teller.tell(occasion, || {
             let watermark = feed.sessions.watermark();
             let lag = feed.latest.saturating_sub(watermark).max(0) as f64 / 1e9;
@@ -340,7 +362,7 @@ impl<'a> Watch<'a> {
                 lag_seconds: if is_known { lag } else { 0.0 },
                 retained: engine.as_ref().map_or(0, |it| it.n_kept),
                 open: engine.as_ref().map_or(0, |it| it.n_open),
-                keys: feed.names.keys.len(),
+                keys: n_spilled + feed.names.keys.len(),
                 final_up_to: (watermark != i64::MIN && watermark != i64::MAX).then_some(watermark),
                 verdict: match verdict {
                     "so_far" if n_violations > 0 => "violated",
@@ -363,7 +385,7 @@ impl<'a> Watch<'a> {
             return Ok(());
         };
         let is_due = self.is_state_due() || is_last;
-        // Between batches nothing is under way but what the files still hold.
+        // Between batches only the files still hold lines.
         if !is_due || !self.feed.ready.is_empty() {
             return Ok(());
         }

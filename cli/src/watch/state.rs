@@ -1,4 +1,5 @@
-//! The snapshot from which a killed watch goes on: what is kept, how far the files were read, and how long the certificate is.
+//! The snapshot from which a killed watch resumes: the retained data, how far the files were read, and the length of
+//! the certificate.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,18 +16,18 @@ use crate::input::MOST_TEXT;
 /// What is stored.
 #[derive(Serialize, Deserialize)]
 pub struct WatchSnapshot {
-    /// The options that must be the same.
+    /// The options that must not change.
     pub options: String,
     pub feed: Feed,
     pub files: Vec<LogFile>,
-    /// JSON in JSON: names of values have 128 bits.
+    /// JSON in JSON: codes of values have 128 bits.
     pub watcher: String,
     pub n_txns: u64,
     pub certificate: u64,
 }
 
 impl WatchSnapshot {
-    /// Stores it; the file is whole at every moment.
+    /// Stores it; the file is complete at every moment.
     pub fn write(
         path: &Path,
         options: &str,
@@ -50,7 +51,7 @@ impl WatchSnapshot {
         .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Reads it, if it is there.
+    /// Reads it, if it exists.
     pub fn read(path: &Path, options: &str) -> Result<Option<WatchSnapshot>> {
         let bytes = match kingsnake_datasets::bounded::read_bytes(path, MOST_TEXT) {
             Ok(bytes) => bytes,
@@ -60,7 +61,7 @@ impl WatchSnapshot {
             }
         };
         let snapshot: WatchSnapshot = serde_json::from_slice(&bytes)
-            .with_context(|| format!("{}: no snapshot of a watch", path.display()))?;
+            .with_context(|| format!("{}: not a snapshot of a watch", path.display()))?;
         ensure!(
             snapshot.options == options,
             "{}: of another watch ({})",

@@ -1,4 +1,4 @@
-//! How a watch goes, once per second: a line on a terminal, JSON lines, and what the live page shows.
+//! The progress of a watch, once per second: a line on a terminal, JSON lines, and the data of the live page.
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
@@ -21,24 +21,24 @@ pub struct WatchFigures {
     pub seconds: f64,
     pub transactions: u64,
     pub per_second: f64,
-    /// How far the watermark is behind the latest time of the log.
+    /// Distance of the watermark from the latest time of the log.
     pub lag_seconds: f64,
     pub retained: usize,
     pub open: usize,
     pub keys: usize,
     pub memory_bytes: u64,
-    /// No later line changes what was said of begins below this.
+    /// No later line changes the judgement of begins below this.
     pub final_up_to: Option<i64>,
     pub verdict: &'static str,
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub is_partial: bool,
 }
 
-/// What the page shows, and which clients have it.
+/// The data of the page, and which clients have it.
 #[derive(Default)]
 pub struct ShownFigures {
     pub lately: VecDeque<WatchFigures>,
-    /// The words of the last violation.
+    /// The text of the last violation.
     pub story: Option<String>,
     pub asked: Option<Instant>,
     pub is_end_shown: bool,
@@ -48,7 +48,7 @@ impl ShownFigures {
     /// How many figures are shown.
     pub const LONGEST: usize = 120;
 
-    /// Whether the last figures are there.
+    /// Whether these are the last figures.
     pub fn is_ended(&self) -> bool {
         self.lately.back().is_some_and(|it| it.watch == "end")
     }
@@ -59,7 +59,7 @@ pub type SharedFigures = Arc<Mutex<ShownFigures>>;
 /// Why figures are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
-    /// If a second has passed.
+    /// Once a second has passed.
     Due,
     /// Something happened.
     Now,
@@ -67,7 +67,7 @@ pub enum Occasion {
     End,
 }
 
-/// Tells the figures.
+/// Reports the figures.
 pub struct StatusTeller {
     start: Instant,
     last: Instant,
@@ -98,7 +98,7 @@ impl StatusTeller {
         }
     }
 
-    /// Tells how it goes.
+    /// Reports the progress.
     pub fn tell(
         &mut self,
         occasion: Occasion,

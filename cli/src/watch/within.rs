@@ -15,11 +15,11 @@ use super::engine::watch_level;
 use super::input::{LogInput, Piece, WAITING};
 use super::run::{WatchWithin, run};
 use super::status::{SharedFigures, words};
-use crate::args::{WatchArgs, WatchLevelArg};
+use crate::args::{BatchSize, WatchArgs, WatchLevelArg};
 use crate::collecting::REPORT;
 use crate::voice::Voice;
 
-/// What the watch judged, within the collection's directory.
+/// The file for what the watch judged, within the collection's directory.
 pub const WATCHED: &str = "watched.jsonl";
 
 const PAUSE: Duration = Duration::from_millis(5);
@@ -64,10 +64,11 @@ impl<'a> CollectWatch<'a> {
             finished: false,
             sessions: None,
             fence: needs_fences(level).then(|| fence.to_string()),
-            batch: None,
+            batch: BatchSize::Auto,
             drift: 0,
             unknown_limit,
             memory_limit: None,
+            stubs: None,
             on_violation: "stop".to_owned(),
             json: false,
             keep: Some(directory.join(WATCHED)),
@@ -127,7 +128,7 @@ impl<'a> CollectWatch<'a> {
         })
     }
 
-    /// How it goes, in a line.
+    /// The progress, in a line.
     pub fn words(&self) -> String {
         let figures = self.figures.lock().ok();
         let last = figures.and_then(|it| it.lately.back().cloned());
@@ -141,7 +142,7 @@ impl<'a> CollectWatch<'a> {
     }
 }
 
-/// Sends what the clients write to the watch, until they are done or it has gone.
+/// Sends the clients' lines to the watch, until they are done or it has ended.
 fn forward(
     mut tail: JournalTail,
     database: &dyn Database,
@@ -151,7 +152,7 @@ fn forward(
     let mut offsets = vec![0_u64; tail.n_journals()];
     let mut has_header = vec![false; tail.n_journals()];
     loop {
-        // Asked first: what is written after it is read in the next round.
+        // Checked first: what is written afterwards is read in the next round.
         let is_over = done.load(Ordering::Relaxed);
         let mut is_idle = true;
         for source in 0..tail.n_journals() {

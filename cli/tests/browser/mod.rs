@@ -104,6 +104,11 @@ impl Browser {
 
     /// Opens a file and waits until it is there.
     pub fn open(&mut self, file: &Path, look: PageLook) -> Tab<'_> {
+        self.visit(&format!("file://{}", file.display()), look)
+    }
+
+    /// Opens an address and waits until it is there.
+    pub fn visit(&mut self, url: &str, look: PageLook) -> Tab<'_> {
         let target = self.call(None, "Target.createTarget", &json!({"url": "about:blank"}));
         let attached = json!({"targetId": target["targetId"], "flatten": true});
         let session = self.call(None, "Target.attachToTarget", &attached);
@@ -123,7 +128,6 @@ impl Browser {
         ] {
             self.call(Some(&session), method, &params);
         }
-        let url = format!("file://{}", file.display());
         self.last += 1;
         let message = json!({"id": self.last, "sessionId": session, "method": "Page.navigate", "params": {"url": url}});
         self.to

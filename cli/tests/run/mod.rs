@@ -103,6 +103,51 @@ impl Scratch {
     }
 }
 
+/// A study of two workloads, one of them broken, with and without session order; of each cell so many seeds.
+pub fn study(name: &str, (timeout, seeds): (u32, u32), [txns, keys]: [&str; 2]) -> String {
+    let generate = format!("\"blindw-rw\", \"--txns\", \"{txns}\", \"--keys\", \"{keys}\"");
+    format!(
+        r#"
+name = "{name}"
+title = "A study"
+timeout = {timeout}
+seeds = {seeds}
+check = ["--session-order", "{{sessions}}"]
+
+[parameters]
+sessions = "on"
+
+[[workload]]
+name = "RW"
+generate = [{generate}]
+expect = "satisfied"
+
+[[workload]]
+name = "broken"
+generate = [{generate}, "--fault", "lost-update"]
+expect = "violated"
+
+[[experiment]]
+name = "switches"
+title = "Session order"
+tables = ["medians"]
+
+[[experiment.axis]]
+name = "session order"
+parameter = "sessions"
+values = ["on", "off"]
+"#
+    )
+}
+
+/// Every history of the corpus.
+pub fn corpus_histories() -> Vec<String> {
+    let index = std::fs::read_to_string(corpus("INDEX.tsv")).expect("the corpus has an index");
+    let names = index.lines().skip(1);
+    let names = names.filter_map(|line| line.split('\t').next());
+    names.map(corpus).collect()
+}
+
 /// A history of reads and blind writes on a store that keeps its promise, unless the options say otherwise.
 pub fn generate(scratch: &Scratch, name: &str, options: &[&str]) -> String {
     generate_workload(scratch, name, "king-cobra-rw", options)

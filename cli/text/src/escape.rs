@@ -1,11 +1,13 @@
-//! Text made harmless: for XML and HTML, and for a terminal.
+//! Escapes text for XML and HTML, and for a terminal.
 
 use std::fmt;
 
 use kingsnake_history::model::visible;
 
-/// A text whose every letter is shown as itself, in content and in quoted attributes. Characters that cannot be seen are spelt
-/// out; ends of lines stay.
+use crate::measure::count;
+
+/// Text in which every character is shown as itself, in content and in quoted attributes. Invisible characters are
+/// written as codes; line ends stay.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -27,7 +29,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A text of one line with everything spelt out that could steer a terminal, end the line or reorder it.
+/// Text on one line; everything that could control a terminal, end the line or reorder it is escaped.
 pub fn printable(text: &str) -> String {
     visible(text).into_owned()
 }
@@ -38,8 +40,8 @@ pub fn printable_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A text in which no continuous-integration service sees a command of its own: GitHub's begin a line with `::`, those of Azure
-/// and others follow `##`. JSON stays what it is: there `##` is within a text, and no line begins with a colon.
+/// Text in which no CI service finds a command: GitHub's begin a line with `::`, those of Azure and others follow `##`.
+/// JSON is unchanged in meaning: there `##` is within a text, and no line begins with a colon.
 pub fn without_commands(text: &str) -> String {
     let line = |line: &str| {
         let rest = line.trim_start();
@@ -51,6 +53,24 @@ pub fn without_commands(text: &str) -> String {
     };
     let lines: Vec<String> = text.split('\n').map(line).collect();
     lines.join("\n").replace("##", "#\\u0023")
+}
+
+/// More warnings are only counted.
+const MOST_WARNINGS: usize = 20;
+/// A longer message is shown by its two ends.
+pub const LONGEST_MESSAGE: usize = 4_000;
+
+/// The first of the warnings, and how many more there are.
+pub fn first_of(warnings: &[String]) -> impl Iterator<Item = String> {
+    let n_more = warnings.len().saturating_sub(MOST_WARNINGS);
+    let more = (n_more > 0).then(|| {
+        format!(
+            "and {} (--json lists them all)",
+            count(n_more, "more warning")
+        )
+    });
+    let told = warnings.iter().take(MOST_WARNINGS);
+    told.map(|words| short(words, LONGEST_MESSAGE)).chain(more)
 }
 
 /// A text in a cell of a table or a heading of Markdown: on one line, without links, code or markup of its own.
@@ -65,9 +85,9 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// The text, or its two ends where it is long.
+/// The text; the middle of a long one is omitted.
 pub fn short(text: &str, most: usize) -> String {
-    // A character takes a byte at least.
+    // A character takes at least one byte.
     if text.len() <= most {
         return text.to_owned();
     }

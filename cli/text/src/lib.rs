@@ -7,6 +7,9 @@ mod measure;
 mod page;
 
 pub use colour::Paint;
-pub use escape::{Escaped, markdown, printable, printable_lines, short, without_commands};
+pub use escape::{
+    Escaped, LONGEST_MESSAGE, first_of, markdown, printable, printable_lines, short,
+    without_commands,
+};
 pub use measure::{count, grouped, lasting, percent, sized};
 pub use page::{Frame, live_page, page};

@@ -1,19 +1,25 @@
-//! Counts, durations and sizes as a person reads them.
-//!
-//! indicatif's durations are whole units ("2 seconds"), too coarse for a check; so durations and sizes are written here.
+//! Counts, durations and sizes for people.
 
-/// A number with its thousands set apart.
+/// A number with thousands separators.
 pub fn grouped(number: impl Into<u64>) -> String {
-    indicatif::HumanCount(number.into()).to_string()
+    let digits = number.into().to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
-/// A count of things, in words: `1 key`, `2 keys`.
+/// A count of things: `1 key`, `2 keys`.
 pub fn count(number: usize, one: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {one}{plural}", grouped(number as u64))
 }
 
-/// A share in percent. One that rounds to all or to nothing says on which side of it it is.
+/// A share in percent. If it rounds to all or to nothing without being that, it is shown as less or more.
 pub fn percent(part: u64, whole: u64) -> String {
     let share = 100.0 * part as f64 / whole.max(1) as f64;
     if part > 0 && share < 0.05 {

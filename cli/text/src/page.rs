@@ -1,7 +1,7 @@
-//! The frame of every page: self-contained, light and dark, readable on a phone and on paper.
+//! The frame of every page: self-contained, light and dark, usable on a phone and on paper.
 //!
-//! Invariant: text reaches a page through `maud`, which escapes it; what cannot be seen or reorders a line is spelt out at the end.
-//! Should markup get through, the page's policy lets the browser run our program only and request nothing.
+//! Invariant: text reaches a page through `maud`, which escapes it; invisible and reordering characters are escaped at
+//! the end. If markup did get in, the page's policy lets the browser run only our program and load nothing.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -17,11 +17,11 @@ const STYLE: &str = include_str!("page.css");
 pub struct Frame<'a> {
     /// The title of the window.
     pub title: &'a str,
-    /// The verdict that colours the head: `satisfied`, `violated` or `unknown`.
+    /// The verdict that colours the heading: `satisfied`, `violated` or `unknown`.
     pub mood: &'a str,
     /// CSS besides that of every page.
     pub style: &'a str,
-    /// A program that adds to the page where it may run; the page must tell everything without it.
+    /// JavaScript that adds to the page; the page is complete without it.
     pub script: &'a str,
 }
 
@@ -30,7 +30,7 @@ pub fn page(frame: Frame<'_>, body: &Markup) -> String {
     framed(frame, body, "")
 }
 
-/// A whole page whose program may ask the server that sent it, and no other.
+/// A whole page whose program may contact the server that sent it, and no other.
 pub fn live_page(frame: Frame<'_>, body: &Markup) -> String {
     framed(frame, body, "; connect-src 'self'")
 }
@@ -61,14 +61,14 @@ fn framed(frame: Frame<'_>, body: &Markup, allowed: &str) -> String {
     plain(&whole.0) + "\n"
 }
 
-/// The text with everything spelt out that cannot be seen, but for ends of lines.
+/// The text with everything invisible escaped, except line ends.
 fn plain(text: &str) -> String {
     let lines: Vec<_> = text.split('\n').map(visible).collect();
     lines.join("\n")
 }
 
-/// What a browser may do with the page: apply our style and run our program, known by their hashes, and nothing else. Attributes
-/// of elements may hold style, which places marks on a scale; it can request nothing.
+/// What a browser may do with the page: apply our style and run our program, identified by their hashes, and nothing
+/// else. Elements may have style attributes, which place marks on a scale; these cannot load anything.
 fn policy(style: &str, script: &str) -> String {
     let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text));
     let program = match script {

@@ -1,5 +1,5 @@
-//! What recording costs: the same transactions on `SQLite` by a bare client loop and by the driver, in processor time, and how
-//! long 10,000 transactions of 8 sessions take.
+//! The cost of recording: the same transactions on `SQLite` by a bare client loop and by the driver, in processor time,
+//! and the duration of 10,000 transactions of 8 sessions.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // A benchmark prints, and may panic.
 
 use std::path::Path;
@@ -35,8 +35,8 @@ fn database(directory: &Path) -> Box<dyn Database> {
     adapter("sqlite").unwrap().connect(&target).unwrap()
 }
 
-/// The transactions of the workload `rmw`, with nothing recorded. In a thread, as a session is: a process of one thread has
-/// cheaper locks and system calls, whatever runs in it.
+/// The transactions of the workload `rmw`, with nothing recorded. In a thread, as a session is: a process with one
+/// thread has cheaper locks and system calls.
 fn bare() -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());
@@ -95,7 +95,7 @@ fn request(directory: &Path, sessions: usize, txns: u64) -> CollectRequest<'_> {
     }
 }
 
-/// The same by the driver, until the last transaction has ended: what a client pays while it runs.
+/// The same by the driver, until the last transaction has ended: the clients' cost while it runs.
 fn recorded() -> Duration {
     let directory = tempfile::tempdir().unwrap();
     let database = database(directory.path());
@@ -127,7 +127,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
 }
 
 fn main() {
-    // One after the other, so that a busy machine disturbs both alike.
+    // In turn, so that a busy machine disturbs both equally.
     let pairs: Vec<(Duration, Duration)> = (0..15).map(|_| (bare(), recorded())).collect();
     let mut ratios: Vec<f64> = pairs
         .iter()

@@ -1,7 +1,6 @@
-//! What a database must be able to do to be collected from: a [`Database`] opens [`Session`]s, and a session runs
-//! transactions one operation at a time.
+//! The interface of a database: a [`Database`] opens [`Session`]s, and a session runs transactions one operation at a time.
 //!
-//! Adapters know nothing of recording, retries or faults; the driver knows nothing of databases.
+//! Adapters are independent of recording, retries and faults; the driver is independent of databases.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -9,16 +8,16 @@ use thiserror::Error;
 /// A key's number.
 pub type Key = i64;
 
-/// What a key holds: a value that no other write has, and a number beside it that only the workload reads.
+/// The content of a key: a value that no other write has, and a number beside it that only the workload reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredCell {
     /// Unique over the whole collection; 0 is the initial value.
     pub value: i64,
-    /// What the workload keeps beside it, such as a balance.
+    /// The workload's own number, such as a balance.
     pub beside: i64,
 }
 
-/// What a write was told by the database, beside that it happened.
+/// The database's answer to a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrote {
     /// The version's place among those of its key (`--version-order rank`).
@@ -33,15 +32,15 @@ pub enum Failure {
     /// The database ended the transaction; none of its writes counts. The reason is one of a few words, to count by.
     #[error("aborted: {0}")]
     Aborted(&'static str),
-    /// The connection is gone. Whether a commit under way happened is not known.
+    /// The connection is lost. Whether a running commit took effect is unknown.
     #[error("connection lost: {0}")]
     Lost(String),
-    /// The collection cannot go on: a mistake in the set-up, or in the adapter.
+    /// The collection cannot continue: a mistake in the set-up, or in the adapter.
     #[error("{0}")]
     Fatal(String),
 }
 
-/// How versions of a key are put in order.
+/// The source of the order of versions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OrderBy {
     /// The database's own log.
@@ -70,7 +69,7 @@ impl OrderBy {
     }
 }
 
-/// What keys hold at the beginning of a collection: each row has the value 0.
+/// The keys at the beginning of a collection: each row has the value 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Initially {
     /// Keys 0 to this one (excluded) have a row.
@@ -79,11 +78,11 @@ pub enum Initially {
     EvenRows(i64),
     /// Keys 0 to this one (excluded) have a row, with different numbers beside the value.
     NumberedRows(i64),
-    /// Blocks of so many keys, one after the other; in each of them those keys have a row whose bits are set.
+    /// Consecutive blocks of this many keys; in each of them those keys have a row whose bits are set.
     Blocks {
-        /// How many blocks.
+        /// Number of blocks.
         blocks: i64,
-        /// How many keys a block has.
+        /// Number of keys per block.
         stride: i64,
         /// Which of them have a row.
         rows: u64,
@@ -120,7 +119,7 @@ impl Initially {
 /// Numbers that conditions compare are from 0 to this one (excluded).
 pub(crate) const NUMBERS: i64 = 100;
 
-/// What a log says in place of a value where a row was deleted.
+/// The entry of a log for a deleted row, in place of a value.
 pub const DELETED: i64 = -1;
 
 /// A row that a condition chose.
@@ -137,25 +136,24 @@ pub struct Chosen {
 /// A function of the rows that a condition chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregate {
-    /// How many there are.
+    /// The number of rows.
     Count,
     /// The sum of the numbers beside their values.
     Sum,
-    /// The least key. Keys, because no two rows have the same: where several have the least number, it is not known which of them a
-    /// database looked at.
+    /// The least key. Keys are unique: if several rows have the least number, it is unknown which of them a database looked at.
     Min,
     /// The greatest key.
     Max,
 }
 
-/// What a statement was answered, every value as a text.
+/// The answer to a statement, every value as a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SqlAnswer {
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The rows that it returned.
     pub rows: Vec<Vec<Option<String>>>,
-    /// How many rows it changed; of a statement that only reads, any number.
+    /// How many rows it changed; for a statement that only reads, any number.
     pub changed: u64,
 }
 
@@ -165,14 +163,14 @@ fn no_conditions<T>() -> Result<T, Failure> {
     ))
 }
 
-/// The end of a transaction whose client never learnt it, as the database tells it afterwards.
+/// The outcome of a transaction that its client never learnt, as the database reports it afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
     /// It committed.
     Committed,
     /// It did not commit, and never will.
     Aborted,
-    /// The database cannot tell.
+    /// The database does not know.
     Unknown,
 }
 
@@ -186,12 +184,12 @@ pub struct VersionLog {
     pub is_complete: bool,
 }
 
-/// Which transactions a client runs.
+/// The kinds of transactions that a client runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionShare {
-    /// Whatever the workload has.
+    /// Any of the workload.
     All,
-    /// Those that write, be it that others only read.
+    /// Those that write, though others only read.
     Writers,
     /// The reads of any, because the node takes no writes.
     Readers,
@@ -199,10 +197,10 @@ pub enum SessionShare {
 
 /// A database under test.
 pub trait Database: Send + Sync {
-    /// What is run, such as `PostgreSQL 15.18`.
+    /// Name and version, such as `PostgreSQL 15.18`.
     fn version(&self) -> Result<String, Failure>;
 
-    /// Makes the tables. Fails where something that is not ours is in the way.
+    /// Creates the tables. Fails if something that is not ours is in the way.
     fn prepare(&self, initially: Initially) -> Result<(), Failure>;
 
     /// Connects a session; `node` counts the servers from 0.
@@ -213,12 +211,12 @@ pub trait Database: Send + Sync {
         None
     }
 
-    /// Which transactions a session may run on its node.
+    /// The kinds of transactions that a session may run on its node.
     fn runs(&self, _session: usize) -> SessionShare {
         SessionShare::All
     }
 
-    /// Settings that bear on what is found, to be printed and recorded.
+    /// Settings that affect the findings, to be printed and recorded.
     fn settings(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -229,7 +227,7 @@ pub trait Database: Send + Sync {
         Ok(None)
     }
 
-    /// What became of a transaction, by the database's own name for it.
+    /// The outcome of a transaction, by the database's own name for it.
     fn resolve(&self, _txn: &str) -> Resolution {
         Resolution::Unknown
     }
@@ -242,13 +240,13 @@ pub trait Database: Send + Sync {
 pub trait DatabaseSession: Send {
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), Failure>;
-    /// The database's own name of the transaction, where it has one from the first.
+    /// The database's own name of the transaction, if it has one from the start.
     fn name(&mut self) -> Option<String> {
         None
     }
-    /// Reads a register; nothing where there is no row.
+    /// Reads a register; `None` if there is no row.
     fn read(&mut self, key: Key) -> Result<Option<StoredCell>, Failure>;
-    /// Sets a register or a row, and makes it where there is none.
+    /// Sets a register or a row, and creates it if there is none.
     fn write(&mut self, key: Key, cell: StoredCell) -> Result<Wrote, Failure>;
     /// Reads a list.
     fn read_list(&mut self, key: Key) -> Result<Vec<i64>, Failure>;
@@ -256,7 +254,7 @@ pub trait DatabaseSession: Send {
     fn append(&mut self, key: Key, value: i64) -> Result<Wrote, Failure>;
     /// Reads every row from one key to another, both included.
     fn range(&mut self, low: Key, high: Key) -> Result<Vec<(Key, i64)>, Failure>;
-    /// Deletes a row; nothing where there was none.
+    /// Deletes a row; `None` if there was none.
     fn delete(&mut self, key: Key) -> Result<Option<Wrote>, Failure>;
     /// Reads every row whose number lies between these, both included.
     fn select(&mut self, _numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
@@ -274,7 +272,7 @@ pub trait DatabaseSession: Send {
     fn delete_where(&mut self, _numbers: (i64, i64)) -> Result<Vec<Chosen>, Failure> {
         no_conditions()
     }
-    /// Reads a function of all such rows; nothing where it has no value.
+    /// Reads a function of all such rows; `None` if it has no value.
     fn aggregate(
         &mut self,
         _numbers: (i64, i64),
@@ -282,7 +280,7 @@ pub trait DatabaseSession: Send {
     ) -> Result<Option<i64>, Failure> {
         no_conditions()
     }
-    /// Sets a register if it holds this value; tells what it held. A database with a compare-and-set of its own uses it.
+    /// Sets a register if it holds this value; returns what it held. A database with its own compare-and-set uses it.
     fn cas(&mut self, key: Key, old: i64, new: StoredCell) -> Result<Option<StoredCell>, Failure> {
         let held = self.read(key)?;
         if held.map_or(0, |cell| cell.value) == old {

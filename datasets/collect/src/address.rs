@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What stands for a password.
+/// The replacement of a password.
 const HIDDEN: &str = "***";
 
 /// Parts of the names of parameters whose values are secrets.
@@ -51,6 +51,10 @@ pub fn resolve(typed: &str) -> Result<String, AddressError> {
 pub fn redacted(address: &str) -> String {
     match address.split_once("://") {
         Some((scheme, rest)) => format!("{scheme}://{}", redacted_url(rest)),
+        // The scheme was forgotten.
+        None if address.split_once('@').is_some_and(|it| it.0.contains(':')) => {
+            redacted_url(address)
+        }
         None if address.contains('=') => redacted_words(address),
         None => address.to_owned(),
     }
@@ -134,9 +138,21 @@ fn redacted_words(words: &str) -> String {
 }
 
 fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+    let name = decoded(name).to_ascii_lowercase();
     // Paths of keys are no secrets, but their passwords are.
     name != "sslkey" && SECRETS.iter().any(|it| name.contains(it))
+}
+
+/// A name as a client reads it: `%61` is a letter.
+fn decoded(name: &str) -> String {
+    let mut parts = name.split('%');
+    let mut bytes = parts.next().unwrap_or("").as_bytes().to_vec();
+    for part in parts {
+        let number = part.get(..2).and_then(|it| u8::from_str_radix(it, 16).ok());
+        bytes.push(number.unwrap_or(b'%'));
+        bytes.extend_from_slice(&part.as_bytes()[if number.is_some() { 2 } else { 0 }..]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
@@ -151,6 +167,8 @@ mod tests {
             "/tmp/file.db",
             "host=h user=u",
             "http://127.0.0.1:2379",
+            "http://h?a%=%zz&b%4=c",
+            "/tmp/a@b/file.db",
         ];
         for address in plain {
             assert_eq!(redacted(address), address);
@@ -172,6 +190,10 @@ mod tests {
             r"host=h password=a\ hunter2 user=u",
             "password=hunter2",
             "postgres://:hunter2@h",
+            "postgres://h/d?p%61ssword=hunter2",
+            "postgres://h/d?%50%57d=hunter2",
+            "u:hunter2@h:5432/d",
+            "postgres:u:hunter2@h/d?a=b",
         ];
         for address in secret {
             let shown = redacted(address);

@@ -1,4 +1,4 @@
-//! A whole collection: tables are made, clients run, the database's log is read, journals become a history, tables go.
+//! A whole collection: creates tables, runs clients, reads the database's log, merges journals into a history, drops tables.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -54,22 +54,22 @@ pub enum CollectError {
     Journal(#[from] BadJournal),
 }
 
-/// What was collected.
+/// The result of a collection.
 #[derive(Clone, Debug)]
 pub struct Collected {
     /// The history.
     pub history: PathBuf,
-    /// What was collected from what.
+    /// What was collected.
     pub meta: Meta,
-    /// What became of the transactions.
+    /// Counts of outcomes.
     pub tally: Tally,
     /// The steps of a script, as they were carried out.
     pub steps: Vec<StepTold>,
-    /// What merging did.
+    /// The result of merging.
     pub merged: Merged,
-    /// Why the clients ended before their work was done, if they did.
+    /// Why the clients stopped early, if they did.
     pub ended_early: Option<String>,
-    /// What else the user should know.
+    /// Further notes for the user.
     pub notes: Vec<String>,
     /// How long the clients ran.
     pub running: Duration,
@@ -77,7 +77,7 @@ pub struct Collected {
     pub merging: Duration,
 }
 
-/// Where faults and other events are written down as they happen.
+/// Records faults and other events as they happen.
 pub struct Events {
     file: Mutex<std::fs::File>,
     clock: Clock,
@@ -99,7 +99,7 @@ impl Events {
             .file
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        // An event that cannot be written must not end the clients.
+        // An event that cannot be recorded must not stop the clients.
         let _ = writeln!(file, "{line}");
     }
 }
@@ -146,7 +146,7 @@ impl CollectRequest<'_> {
                 let _ = std::fs::remove_dir(self.directory);
             }
             CollectError::Database(match failure {
-                // That it is lost says nothing where there was none yet.
+                // A lost connection means nothing if there was none yet.
                 Failure::Lost(words) => words,
                 other => other.to_string(),
             })
@@ -240,8 +240,8 @@ impl CollectRequest<'_> {
     }
 }
 
-/// Runs statements that make or remove tables, each by itself. What those before a failed one did stays: a table of that name may
-/// be somebody else's.
+/// Runs statements that create or drop tables, one by one. The effects of those before a failed one remain: a table of
+/// that name may belong to others.
 fn state_all(database: &dyn Database, statements: &[Statement]) -> Result<(), Failure> {
     if statements.is_empty() {
         return Ok(());
@@ -258,7 +258,7 @@ fn state_all(database: &dyn Database, statements: &[Statement]) -> Result<(), Fa
     Ok(())
 }
 
-/// What other commands leave in their directories.
+/// Files that other commands leave in their directories.
 const FOREIGN: [&str; 5] = [
     "batch.json",
     "study.json",
@@ -267,7 +267,7 @@ const FOREIGN: [&str; 5] = [
     "index.html",
 ];
 
-/// Takes a directory that no other process uses. As long as the file lives, no other process takes it.
+/// Takes a directory for this process only, as long as the file is open.
 fn hold(directory: &Path) -> Result<std::fs::File, CollectError> {
     use rustix::fs::{FlockOperation, flock};
     let io = |error| CollectError::Io(directory.to_owned(), error);
@@ -278,7 +278,7 @@ fn hold(directory: &Path) -> Result<std::fs::File, CollectError> {
         return Err(CollectError::Occupied(directory.to_owned()));
     }
     let held = std::fs::File::create(directory.join(HELD)).map_err(io)?;
-    // On a file system without locks nothing is lost but this check.
+    // On a file system without locks only this check is lost.
     if flock(&held, FlockOperation::NonBlockingLockExclusive) == Err(rustix::io::Errno::WOULDBLOCK)
     {
         return Err(CollectError::Busy(directory.to_owned()));
@@ -311,7 +311,7 @@ fn patiently<T>(
     }
 }
 
-/// Runs the clients and leaves their journals, without merging them: for measuring what recording costs.
+/// Runs the clients and keeps their journals, without merging them: for measuring the cost of recording.
 pub fn run_only(
     database: &dyn Database,
     load: &Load,
@@ -364,7 +364,7 @@ fn write(
 /// The most bytes of events: a fault every millisecond for a quarter of an hour.
 const MOST_EVENTS: u64 = 64 << 20;
 
-/// What was written down by [`Events`]; a line that was under way is left out.
+/// The events recorded by [`Events`]; an incomplete line is dropped.
 fn events(directory: &Path) -> Result<Vec<Value>, CollectError> {
     let path = directory.join(EVENTS);
     let text = match kingsnake_datasets::bounded::read_regular(&path, MOST_EVENTS) {

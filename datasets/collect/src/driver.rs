@@ -1,4 +1,4 @@
-//! Runs a workload: a thread a session, one monotonic clock, every attempt a transaction of its own.
+//! Runs a workload: one thread per session, one monotonic clock, every attempt a transaction of its own.
 //!
 //! A begin is recorded before the first request and a commit after the last answer, so the true transaction lies between
 //! them. Only a connection that is lost while a commit is under way leaves an end unknown; the client then goes on as a
@@ -63,7 +63,7 @@ impl Default for CollectRun {
     }
 }
 
-/// How far a collection is.
+/// The progress of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Transactions whose commit was acknowledged.
@@ -72,7 +72,7 @@ pub struct Tally {
     pub aborted: BTreeMap<&'static str, u64>,
     /// Transactions whose end the client never learnt.
     pub unknown: u64,
-    /// How long it took so far.
+    /// Duration so far.
     pub time: Duration,
 }
 
@@ -99,7 +99,7 @@ impl Clock {
     }
 }
 
-/// What all clients share.
+/// The state that all clients share.
 struct Shared<'a> {
     database: &'a dyn Database,
     load: &'a Load,
@@ -138,7 +138,7 @@ impl From<io::Error> for Halt {
     }
 }
 
-/// What clients did.
+/// The results of the clients.
 pub struct Ran {
     pub tally: Tally,
     /// Why it ended early, if it did: what was recorded by then is kept.
@@ -183,7 +183,7 @@ pub fn run(
         return Ok(shared.ran(start, steps));
     }
     std::thread::scope(|scope| {
-        // Nobody sends: the channel is closed when the last client drops its end, also where it panics.
+        // Nothing is sent: the channel is closed when the last client drops its end, also if it panics.
         let (end, ended) = channel::<()>();
         let clients: Vec<_> = journals
             .into_iter()
@@ -212,7 +212,7 @@ pub fn run(
             watch(&shared.tally(start));
         }
         for client in clients {
-            // A panic of a client is a bug of ours and goes on.
+            // A panic of a client is a bug of ours and is passed on.
             client
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -233,7 +233,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Ends the collection, and says why.
+    /// Ends the collection, with a reason.
     fn trouble(&self, why: String) {
         self.halt.store(true, Ordering::Relaxed);
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Faults: what is done to a private server, or between it and its clients, while a workload runs.
+//! Faults of a private server, or of its connections, while a workload runs.
 //!
 //! The schedule follows from a seed; each fault is written into the history as an event. Processes are only touched where
 //! this program started them.
@@ -18,19 +18,19 @@ pub enum ServerFault {
     Kill,
     /// One process of a server is killed.
     Backend,
-    /// A server is stopped for a while (SIGSTOP, SIGCONT).
+    /// A server is stopped temporarily (SIGSTOP, SIGCONT).
     Pause,
     /// All connections are cut.
     Cut,
-    /// Everything that passes is delayed for a while.
+    /// All traffic is delayed temporarily.
     Delay,
     /// What servers send is no longer received; then connections are cut.
     HalfClose,
     /// The primary is killed for good and a standby promoted in its place.
     Failover,
-    /// A server's clock jumps forwards or backwards for a while.
+    /// A server's clock jumps forwards or backwards temporarily.
     Clock,
-    /// The file system of a server is full for a while.
+    /// The file system of a server is temporarily full.
     DiskFull,
 }
 
@@ -93,7 +93,7 @@ pub struct Schedule<'a> {
 
 const PIECE: Duration = Duration::from_millis(10);
 
-/// Sleeps, unless it is over; tells whether it is.
+/// Sleeps until the time is over or the clients are done; returns which.
 fn sleep(time: Duration, done: &AtomicBool) -> bool {
     let since = Instant::now();
     while since.elapsed() < time {
@@ -141,7 +141,7 @@ impl Schedule<'_> {
         }
     }
 
-    /// Does one fault after another until the clients are done. A server is left running.
+    /// Injects one fault after another until the clients are done. A server is left running.
     pub fn run(&self, events: &Events, done: &AtomicBool) {
         let mut rng = Rng::new(self.seed ^ 0x5fa1_u64);
         while !sleep(self.every, done) {

@@ -20,7 +20,7 @@ use crate::adapter::Key;
 
 const STEP: usize = 1 << 20;
 
-/// How much is asked for at a time, so that not every page takes a fault of its own.
+/// Number of bytes requested at a time, so that not every page causes a fault of its own.
 const AHEAD: usize = 1 << 16;
 
 /// A line of a short name and up to three numbers is shorter.
@@ -103,7 +103,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes room for so many bytes and a zero byte after them.
+    /// Makes room for this many bytes and a zero byte after them.
     #[inline]
     fn reserve(&mut self, n_bytes: usize) -> io::Result<()> {
         if self.end + n_bytes < self.asked {
@@ -183,7 +183,7 @@ impl Journal {
         self.numbers(name, [key, value])
     }
 
-    /// What a key is called in the history.
+    /// The name of a key in the history.
     pub(crate) fn key_name(&mut self, key: Key, name: &str) -> io::Result<()> {
         let name = serde_json::Value::from(name);
         let _ = write!(self.line, "[\"key\",{key},{name}]");

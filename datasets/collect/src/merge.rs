@@ -1,5 +1,5 @@
-//! Merges a collection's journals into one history: settles unknown ends, puts versions in order, and compares what was
-//! acknowledged with what the database's log holds.
+//! Merges a collection's journals into one history: settles unknown outcomes, orders versions, and compares
+//! acknowledged writes with the database's log.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::meta::Meta;
 use crate::read::{KeyNames, Status, Txn, Write};
 use crate::timeline::CollectTimeline;
 
-/// Something wrong that needs no isolation level to be wrong.
+/// A finding that is wrong at every level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeFinding {
     /// A commit was acknowledged, and its write is not in the log: durability is broken.
@@ -76,18 +76,18 @@ impl std::fmt::Display for MergeFinding {
     }
 }
 
-/// What merging did.
+/// The result of merging.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     /// Transactions of the history.
     pub n_txns: usize,
     /// Operations of the history.
     pub n_ops: usize,
-    /// Unknown ends that the database told to have committed.
+    /// Unknown outcomes that the database reported as committed.
     pub settled_committed: usize,
-    /// Unknown ends that the database told to have aborted.
+    /// Unknown outcomes that the database reported as aborted.
     pub settled_aborted: usize,
-    /// Unknown ends that stay unknown.
+    /// Outcomes that stay unknown.
     pub unknown: usize,
     /// Keys whose versions are in order.
     pub n_ordered: usize,
@@ -100,7 +100,7 @@ pub struct Merged {
 /// The values that the log holds, each with how often.
 type Held = FxHashMap<(Key, i64), u32>;
 
-/// Settles unknown ends by the log, then by the database's own word.
+/// Settles unknown outcomes by the log, then by asking the database.
 pub(crate) fn settle(
     txns: &mut [Txn],
     log: Option<&VersionLog>,
@@ -110,7 +110,7 @@ pub(crate) fn settle(
     let held = log.map(held);
     for txn in txns.iter_mut().filter(|txn| txn.status == Status::Unknown) {
         let by_log = match (&held, log) {
-            // Deletes have no value by which a log could tell whose they are.
+            // Deletes have no value that would identify them in a log.
             (Some(held), Some(log)) if txn.writes.iter().any(|it| !it.deletes) => {
                 let is_held = |write: &Write| !write.deletes && held.contains_key(&write.logged());
                 if txn.writes.iter().any(is_held) {
@@ -157,7 +157,7 @@ fn installed(txn: &Txn) -> impl Iterator<Item = Write> + '_ {
     })
 }
 
-/// Compares what was acknowledged with the log. Lists keep every element, registers only the last.
+/// Compares acknowledged writes with the log. Lists keep every element, registers only the last.
 pub(crate) fn findings(txns: &[Txn], log: &VersionLog, is_list: bool) -> Vec<MergeFinding> {
     let held = held(log);
     let mut found = Vec::new();

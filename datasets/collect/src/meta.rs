@@ -1,5 +1,5 @@
-//! What was collected from what: `collection.json`, written before the first transaction, so that journals can be merged
-//! whatever ended the collector.
+//! The description of a collection: `collection.json`, written before the first transaction, so that journals can be
+//! merged however the collector ended.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,12 +15,12 @@ const NAME: &str = "collection.json";
 /// As many keys as `--keys` takes.
 const MOST_ROWS: i64 = 10_000_000;
 
-/// What was collected from what.
+/// The description of a collection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Meta {
     /// The database, as typed.
     pub database: String,
-    /// What it says it is.
+    /// Its own name and version.
     pub version: String,
     /// The isolation level that was asked for.
     pub isolation: String,

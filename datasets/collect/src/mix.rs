@@ -22,12 +22,12 @@ pub(crate) struct Mix {
     pub(crate) kind: WorkloadKind,
     /// The most different keys that a transaction needs.
     pub(crate) n_variables: usize,
-    transactions: Vec<(usize, Vec<(Verb, usize)>)>,
+    transactions: Vec<(usize, Vec<(MixVerb, usize)>)>,
     weight: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
+enum MixVerb {
     Read,
     Write,
     List,
@@ -127,7 +127,7 @@ fn parse(text: &str) -> Result<Mix, String> {
     Ok(mix)
 }
 
-fn parse_op(op: &str) -> Result<(Verb, WorkloadKind, &str), String> {
+fn parse_op(op: &str) -> Result<(MixVerb, WorkloadKind, &str), String> {
     let expected = || {
         format!(
             "{op:?} is no operation; write `read a`, `write a`, `list a`, `append a`, `range a` or `insert a`, where a is any name"
@@ -135,12 +135,12 @@ fn parse_op(op: &str) -> Result<(Verb, WorkloadKind, &str), String> {
     };
     let (verb, name) = op.trim().split_once(' ').ok_or_else(expected)?;
     let (verb, kind) = match verb {
-        "read" => (Verb::Read, WorkloadKind::Registers),
-        "write" => (Verb::Write, WorkloadKind::Registers),
-        "list" => (Verb::List, WorkloadKind::Lists),
-        "append" => (Verb::Append, WorkloadKind::Lists),
-        "range" => (Verb::Range, WorkloadKind::Rows),
-        "insert" => (Verb::Insert, WorkloadKind::Rows),
+        "read" => (MixVerb::Read, WorkloadKind::Registers),
+        "write" => (MixVerb::Write, WorkloadKind::Registers),
+        "list" => (MixVerb::List, WorkloadKind::Lists),
+        "append" => (MixVerb::Append, WorkloadKind::Lists),
+        "range" => (MixVerb::Range, WorkloadKind::Rows),
+        "insert" => (MixVerb::Insert, WorkloadKind::Rows),
         _ => return Err(expected()),
     };
     Ok((verb, kind, name.trim()))
@@ -150,7 +150,7 @@ impl Mix {
     /// One transaction's steps, on different keys among this many.
     pub(crate) fn steps(&self, keys: usize, rng: &mut Rng) -> Vec<TxnStep> {
         let mut drawn = rng.below(self.weight);
-        let mut ops: &[(Verb, usize)] = &[];
+        let mut ops: &[(MixVerb, usize)] = &[];
         for (weight, these) in &self.transactions {
             ops = these;
             if drawn < *weight {
@@ -165,15 +165,15 @@ impl Mix {
                 chosen.push(key);
             }
         }
-        let step = |&(verb, variable): &(Verb, usize)| {
+        let step = |&(verb, variable): &(MixVerb, usize)| {
             let key = chosen[variable];
             match verb {
-                Verb::Read => TxnStep::Read(key),
-                Verb::Write => TxnStep::Write(key, 0),
-                Verb::List => TxnStep::ReadList(key),
-                Verb::Append => TxnStep::Append(key),
-                Verb::Range => TxnStep::Range(key, key + 8),
-                Verb::Insert => TxnStep::Insert(key),
+                MixVerb::Read => TxnStep::Read(key),
+                MixVerb::Write => TxnStep::Write(key, 0),
+                MixVerb::List => TxnStep::ReadList(key),
+                MixVerb::Append => TxnStep::Append(key),
+                MixVerb::Range => TxnStep::Range(key, key + 8),
+                MixVerb::Insert => TxnStep::Insert(key),
             }
         };
         ops.iter().map(step).collect()

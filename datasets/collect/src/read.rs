@@ -1,4 +1,4 @@
-//! Reads journals back: what each client saw, whatever ended it.
+//! Reads journals back: what each client saw, however it ended.
 
 use std::io;
 use std::io::Read as _;
@@ -70,7 +70,7 @@ pub enum BadJournal {
         error: io::Error,
     },
     /// The line is not of a journal.
-    #[error("{path}, line {line}: found `{found}`, which no collector writes")]
+    #[error("{path}, line {line}: found `{found}`, which is not in a collector's format")]
     Line {
         /// The file.
         path: PathBuf,
@@ -135,7 +135,7 @@ struct Open {
 }
 
 impl Open {
-    /// What its end means for what was read of it.
+    /// The effect of its outcome on what was read.
     fn close(mut self, into: &mut Vec<Txn>) {
         if let Some((key, value)) = self.cas.take() {
             // It may have happened.

@@ -1,9 +1,9 @@
-//! The control before any collection: one session, every operation, and what each must return. It tests our adapter, not
+//! The control before any collection: one session, every operation, and the expected results. It tests our adapter, not
 //! the database: a single session meets no other.
 
 use crate::adapter::{Database, DatabaseSession, Failure, Initially, StoredCell};
 
-/// What was tried, and what was wrong.
+/// What was tried, and the errors.
 #[derive(Clone, Debug, Default)]
 pub struct AdapterSelfTest {
     /// What held.

@@ -1,4 +1,4 @@
-//! Reads the journals of a collection that is under way, as lines of our format in the order in which each client wrote them.
+//! Reads the journals of a running collection, as lines of our format in the order in which each client wrote them.
 //!
 //! A journal's bytes are written once each, from zeros, so what stands before the first zero byte is final. A transaction whose end
 //! is unknown is held back while the database is asked what became of it; its client's lines wait with it.
@@ -19,7 +19,7 @@ use crate::meta::Meta;
 use crate::read::{BadJournal, JournalReader, KeyNames, Status, Txn};
 
 const PIECE: usize = 1 << 20;
-/// How long a database is asked what became of a transaction.
+/// How long a database is asked for a transaction's outcome.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two such questions.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -124,7 +124,7 @@ impl JournalTail {
                 self.enter(client, session, begin, &mut lines);
             }
         }
-        // Once in a while is enough: each line that is no transaction costs the watch as much as many that are.
+        // From time to time is enough: each line that is not a transaction costs the watch as much as many that are.
         self.beat(client, &mut lines);
         if is_over
             && used == 0

@@ -1,4 +1,4 @@
-//! What the clients do: a table of workloads, small enough to meet often on few keys, or a file.
+//! The clients' transactions: a table of workloads, small enough for frequent conflicts on few keys, or a file.
 //!
 //! Those that the embedded store has are taken from there; the others are here. A transaction is made from random numbers
 //! (and, for keys that were not used yet, a shared counter), so that an aborted one can be made again.
@@ -18,11 +18,11 @@ use crate::mix::{self, BadMix, Mix};
 use crate::script::Script;
 use crate::sql::{SqlFile, Statement};
 
-/// What one transaction does.
+/// The kind of a transaction.
 pub(crate) enum TxnPlan {
     /// Steps, some of which depend on what was read.
     Steps(Box<dyn ClientTransaction>),
-    /// Steps that are known beforehand.
+    /// Steps known in advance.
     Known(Vec<TxnStep>),
     /// A compare-and-set of one key, from what the session last saw there.
     Cas(Key),
@@ -54,7 +54,7 @@ enum Make {
     Sql(SqlFile),
 }
 
-/// Why a workload cannot be had.
+/// Why there is no such workload.
 #[derive(Debug, Error)]
 pub enum BadWorkload {
     /// There is no such workload, and no such file.
@@ -123,7 +123,7 @@ pub const LOADS: &[CollectEntry] = &[
     own("fresh", "the same as skew, on pairs of rows that do not exist yet", 0),
     CollectEntry { name: "append", about: "reads of lists and appends (Jepsen's list-append)", keys: 20, ops: 4, embedded: Some("list-append") },
     own("predicate", "ranges of keys, with inserts into and deletes from the range that was read", 0),
-    own("erase", "reads a row and updates or deletes it, as long as nobody else has: an update and a delete that meet", 0),
+    own("erase", "reads a row and, if it was not written yet, updates or deletes it: concurrent updates and deletes", 0),
     own("where", "selects, updates, deletes and aggregates by a condition over a column, and inserts", 40),
     own("bank", "transfers between two accounts, and reads of all accounts", 8),
     own("register", "a read, a write or a compare-and-set of one key, for `linearizable`", 5),
@@ -248,7 +248,10 @@ impl Load {
     /// A fence: it reads and writes its key. Where a session may only read, that is its part of it.
     pub(crate) fn fence(&self, runs: SessionShare) -> TxnPlan {
         let key = self.fence_key();
-        let steps = [TxnStep::Read(key), TxnStep::Write(key, 0)];
+        let steps = match self.kind {
+            WorkloadKind::Lists => [TxnStep::ReadList(key), TxnStep::Append(key)],
+            _ => [TxnStep::Read(key), TxnStep::Write(key, 0)],
+        };
         let n_steps = if runs == SessionShare::Readers { 1 } else { 2 };
         TxnPlan::Known(steps[..n_steps].to_vec())
     }
@@ -341,7 +344,7 @@ impl Load {
                 }
             }
             Make::Mix { mix, keys } => mix.steps(*keys, rng),
-            // Its sessions are told each step.
+            // Each session gets its steps one by one.
             Make::Script(_) => Vec::new(),
         };
         TxnPlan::Known(steps)
@@ -385,7 +388,7 @@ impl Load {
     }
 }
 
-/// How often a transaction is drawn before the workload has none that suits.
+/// How often a transaction is drawn before concluding that the workload has no suitable one.
 const DRAWS: usize = 200;
 
 /// More steps of a transaction are not tried.
@@ -491,11 +494,11 @@ fn predicate(used: i64, rng: &mut Rng) -> Vec<TxnStep> {
     }
 }
 
-/// How many transactions share two rows, on average.
+/// Average number of transactions that share two rows.
 const ERASERS: i64 = 10;
 
-/// Reads a row and, if nobody has written it yet, updates or deletes it. So a row is deleted at most once, and a client that finds
-/// none knows by whom.
+/// Reads a row and, if it was not written yet, updates or deletes it. So a row is deleted at most once, and a missing
+/// row has a single possible delete.
 struct Erase {
     key: Key,
     deletes: bool,

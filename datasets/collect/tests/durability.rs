@@ -1,5 +1,5 @@
-//! What the database's log says of acknowledged writes and unknown ends: with a doctored log, with asynchronous commit and
-//! crashes, and by `PostgreSQL`'s own word.
+//! The log's evidence about acknowledged writes and unknown outcomes: with a manipulated log, with asynchronous commit
+//! and crashes, and by `PostgreSQL`'s own answer.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // A test says what it saw, and may panic.
 
 mod common;

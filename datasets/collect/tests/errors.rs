@@ -181,6 +181,26 @@ fn mariadb_refuses_wrong_passwords_missing_rights_and_tables_in_the_way() {
 }
 
 #[test]
+fn etcd_answers_only_those_who_show_its_certificate() {
+    let Some(server) = server("etcd", 1) else {
+        return;
+    };
+    still_works("etcd", &server);
+    let url = server.urls[0].clone();
+    let (place, query) = url.split_once('?').unwrap();
+    let authority = query.split('&').next().unwrap();
+    let words = refused("etcd", &format!("{place}?{authority}"), OrderBy::None);
+    assert!(words.contains("etcd at https://127.0.0.1"), "{words}");
+    let plain = place.replace("https", "http");
+    let words = refused("etcd", &plain, OrderBy::None);
+    assert!(words.contains("etcd at http://127.0.0.1"), "{words}");
+    let certificates = server.directory().join("certificate");
+    let mode = std::fs::metadata(certificates).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o077, 0);
+    gone(server);
+}
+
+#[test]
 fn a_server_that_dies_ends_the_collection_and_what_was_recorded_is_a_history() {
     for database in ["postgres", "mariadb", "etcd"] {
         let Some(server) = server(database, 1) else {

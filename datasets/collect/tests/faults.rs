@@ -56,18 +56,17 @@ fn suffer(case: &mut CollectCase<'_>, server: &Private, fault: ServerFault) -> (
 }
 
 /// How many acknowledged writes a failover lost.
-fn lost_by_failover(synchronous_commit: &str) -> Option<usize> {
+fn lost_by_failover(database: &str, isolation: &str, setting: Option<&str>) -> Option<usize> {
     let server = start(&Wanted {
         nodes: 2,
+        has_roles: true,
         faults: &[ServerFault::Failover],
-        ..Wanted::one("postgres")
+        ..Wanted::one(database)
     })?;
-    let mut case = CollectCase::new("postgres", "repeatable-read", "blind").by(OrderBy::Trigger);
+    let mut case = CollectCase::new(database, isolation, "blind").by(OrderBy::Trigger);
     case.reads = Some(ReadsAt::Primary);
-    case.settings = vec![(
-        "synchronous_commit".to_owned(),
-        synchronous_commit.to_owned(),
-    )];
+    let setting = setting.map(|it| ("synchronous_commit".to_owned(), it.to_owned()));
+    case.settings = setting.into_iter().collect();
     let (collected, text) = suffer(&mut case, &server, ServerFault::Failover);
     assert!(
         text.contains("node 1 is the primary"),
@@ -82,7 +81,7 @@ fn lost_by_failover(synchronous_commit: &str) -> Option<usize> {
 #[test]
 #[ignore = "make test-databases"]
 fn a_failover_to_a_synchronous_standby_loses_nothing() {
-    if let Some(lost) = lost_by_failover("on") {
+    if let Some(lost) = lost_by_failover("postgres", "repeatable-read", Some("on")) {
         assert_eq!(lost, 0);
     }
 }
@@ -90,8 +89,13 @@ fn a_failover_to_a_synchronous_standby_loses_nothing() {
 #[test]
 #[ignore = "make test-databases"]
 fn a_failover_to_an_asynchronous_standby_may_lose_acknowledged_writes() {
-    if let Some(lost) = lost_by_failover("local") {
-        println!("{lost} acknowledged writes lost");
+    for (database, isolation, setting) in [
+        ("postgres", "repeatable-read", Some("local")),
+        ("mariadb", "serializable", None),
+    ] {
+        if let Some(lost) = lost_by_failover(database, isolation, setting) {
+            println!("{database}: {lost} acknowledged writes lost");
+        }
     }
 }
 
@@ -151,9 +155,11 @@ fn faults_that_a_database_cannot_have_are_refused_with_a_reason() {
     };
     let said = refused("etcd", ServerFault::Clock);
     assert!(said.contains("libfaketime"), "{said}");
-    let said = refused("redis", ServerFault::Failover);
-    assert!(
-        said.contains("collect postgres --start --nodes 2"),
-        "{said}"
-    );
+    for database in ["redis", "postgres", "mariadb"] {
+        let said = refused(database, ServerFault::Failover);
+        assert!(
+            said.contains("collect postgres --start --nodes 2"),
+            "{said}"
+        );
+    }
 }

@@ -265,7 +265,7 @@ impl<'s> Transaction<'s> {
     }
 }
 
-/// A transaction whose commit may have been sent. Where nothing is said its end stays unknown.
+/// A transaction whose commit may have been sent. Without a call its outcome stays unknown.
 pub struct Ending<'s> {
     session: &'s mut Session,
     place: u64,
@@ -286,7 +286,7 @@ impl Ending<'_> {
         self.fill("\"aborted\"")
     }
 
-    /// The answer never came, or says neither. The same as dropping it.
+    /// The answer never came, or is unclear. The same as dropping it.
     pub fn unknown(self) {}
 
     fn fill(self, end: &str) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Cobra's logs: a directory of `T<n>.log`, one session a file, big-endian records without padding.
+//! Cobra's logs: a directory of `T<n>.log`, one file per session, big-endian records without padding.
 //!
 //! `S txn` · `C txn` · `W write_id key value` · `R writer_txn write_id key value`, a letter and 64-bit fields.
 //! A version is known by its write id; where write ids repeat, by its value.
@@ -7,7 +7,7 @@ use kingsnake_history::model::{HistoryBuilder, NumberOp, Op, SessionId, Status, 
 use rustc_hash::FxHashMap;
 
 use super::cobra_claims::Claims;
-use super::cobra_records::{Layout, Record, in_layout, walk};
+use super::cobra_records::{CobraRecord, Layout, in_layout, walk};
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 use crate::format::Format;
@@ -25,7 +25,7 @@ pub(crate) struct SessionLog<'a> {
     pub(crate) input: Input<'a>,
 }
 
-/// What tells one version of a key from another.
+/// The identity of a version within its key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// The write id, unless write ids repeat; then the value.
@@ -70,19 +70,19 @@ fn read_by_write_id(
     for initial in [INITIAL, ABSENT].into_iter().chain(COLLECTED) {
         builder.initial_everywhere(Token::Int(initial));
     }
-    let mut feed = Feed::default();
+    let mut feed = CobraFeed::default();
     feed.claims.reserve(n_ops(logs) / 2);
     for log in logs {
         let session = builder.session(Token::Int(log.session));
         walk(log.input, layout, |record, at| {
             match record {
-                Record::Start { txn, .. } => feed.txn = txn,
-                Record::Commit { .. } => feed.flush(log.input, builder),
-                Record::Write { id, key, .. } => {
+                CobraRecord::Start { txn, .. } => feed.txn = txn,
+                CobraRecord::Commit { .. } => feed.flush(log.input, builder),
+                CobraRecord::Write { id, key, .. } => {
                     feed.put(true, key, id, OperationOrigin { at, claim: None });
                     return Ok(());
                 }
-                Record::Read {
+                CobraRecord::Read {
                     writer,
                     id,
                     key,
@@ -128,14 +128,14 @@ struct OperationOrigin {
 
 /// The operations of the open transaction, which go to the builder together.
 #[derive(Default)]
-struct Feed {
+struct CobraFeed {
     txn: i64,
     run: Vec<NumberOp>,
     origins: Vec<OperationOrigin>,
     claims: Claims,
 }
 
-impl Feed {
+impl CobraFeed {
     #[inline]
     fn put(&mut self, is_write: bool, key: i64, value: i64, origin: OperationOrigin) {
         self.run.push(NumberOp {
@@ -206,7 +206,7 @@ fn check_keys(logs: &[SessionLog<'_>], layout: Layout) -> Result<(), ReadError> 
     let mut key_of = FxHashMap::default();
     for log in logs {
         walk(log.input, layout, |record, _| {
-            if let Record::Write { id, key, .. } = record {
+            if let CobraRecord::Write { id, key, .. } = record {
                 key_of.insert(id, key);
             }
             Ok(())
@@ -214,7 +214,7 @@ fn check_keys(logs: &[SessionLog<'_>], layout: Layout) -> Result<(), ReadError> 
     }
     for log in logs {
         walk(log.input, layout, |record, at| match record {
-            Record::Read { id, key, .. } => match key_of.get(&id) {
+            CobraRecord::Read { id, key, .. } => match key_of.get(&id) {
                 Some(&other) if other != key => Err(log.input.error_at(
                     at,
                     InputProblem::Contradiction(format!(
@@ -239,16 +239,16 @@ fn read_by_value(
         let session = builder.session(Token::Int(log.session));
         walk(log.input, layout, |record, at| {
             match record {
-                Record::Write { key, value, .. } => {
+                CobraRecord::Write { key, value, .. } => {
                     builder.write(Token::Int(key), Token::Int(value));
                 }
-                Record::Read { id, key, value, .. } => {
+                CobraRecord::Read { id, key, value, .. } => {
                     if is_reserved(id) {
                         builder.initial(Token::Int(key), Token::Int(value));
                     }
                     builder.read(Token::Int(key), Token::Int(value));
                 }
-                Record::Start { .. } | Record::Commit { .. } => {
+                CobraRecord::Start { .. } | CobraRecord::Commit { .. } => {
                     return mark(builder, session, record, log.input, at);
                 }
             }
@@ -262,12 +262,12 @@ fn read_by_value(
 fn mark(
     builder: &mut HistoryBuilder,
     session: SessionId,
-    record: Record,
+    record: CobraRecord,
     input: Input<'_>,
     at: usize,
 ) -> Result<(), ReadError> {
     match record {
-        Record::Start { txn, begin } => {
+        CobraRecord::Start { txn, begin } => {
             // Nothing is known of the end until the commit is seen.
             builder
                 .begin(session, Token::Int(txn), Status::Unknown)
@@ -276,7 +276,7 @@ fn mark(
                 builder.times(begin, None);
             }
         }
-        Record::Commit { times } => {
+        CobraRecord::Commit { times } => {
             builder.status(Status::Committed);
             if let Some((begin, commit)) = times {
                 if commit < begin {
@@ -290,7 +290,7 @@ fn mark(
                 builder.times(Some(begin), Some(commit));
             }
         }
-        Record::Write { .. } | Record::Read { .. } => {}
+        CobraRecord::Write { .. } | CobraRecord::Read { .. } => {}
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! What Cobra's reads claim of their writers, held against what the writers logged.
+//! The claims of Cobra's reads about their writers, compared with what the writers logged.
 //!
-//! Invariant: one slot a version, so that the check costs no lookup beyond the interning that was done anyway.
+//! Invariant: one slot per version, so that the check costs no lookup beyond the interning that was done anyway.
 
 use kingsnake_history::model::ValueId;
 use rustc_hash::FxHashMap;
@@ -12,15 +12,15 @@ use crate::error::{InputProblem, ReadError};
 const NOBODY: i64 = i64::MIN;
 
 #[derive(Clone, Copy)]
-struct Version {
+struct ClaimedVersion {
     writer: i64,
     claimed: i64,
 }
 
-/// What is known of the versions so far.
+/// The state of the versions so far.
 #[derive(Default)]
 pub(super) struct Claims {
-    versions: Vec<Version>,
+    versions: Vec<ClaimedVersion>,
     /// Some version was written twice.
     pub(super) ids_repeat: bool,
     /// The first contradiction.
@@ -39,7 +39,7 @@ impl Claims {
     #[inline]
     pub(super) fn written(&mut self, value: ValueId, txn: i64, input: Input<'_>, at: usize) {
         let version = self.version(value);
-        let Version { writer, claimed } = *version;
+        let ClaimedVersion { writer, claimed } = *version;
         version.writer = txn;
         self.ids_repeat |= writer != NOBODY;
         if claimed != NOBODY && claimed != txn {
@@ -76,11 +76,11 @@ impl Claims {
 
     /// How many versions were read but are in no log.
     pub(super) fn n_unwritten(&self) -> usize {
-        let unwritten = |it: &&Version| it.writer == NOBODY && it.claimed != NOBODY;
+        let unwritten = |it: &&ClaimedVersion| it.writer == NOBODY && it.claimed != NOBODY;
         self.versions.iter().filter(unwritten).count()
     }
 
-    /// Says what the user should know.
+    /// The warnings for the user.
     pub(super) fn report(&self, warnings: &mut Vec<String>) {
         if !self.collected.is_empty() {
             warnings.push(format!(
@@ -97,10 +97,10 @@ impl Claims {
     }
 
     #[inline]
-    fn version(&mut self, value: ValueId) -> &mut Version {
+    fn version(&mut self, value: ValueId) -> &mut ClaimedVersion {
         let index = value.index();
         if index >= self.versions.len() {
-            let nobody = Version {
+            let nobody = ClaimedVersion {
                 writer: NOBODY,
                 claimed: NOBODY,
             };

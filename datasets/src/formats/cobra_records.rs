@@ -14,7 +14,7 @@ pub(super) struct Layout {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Record {
+pub(super) enum CobraRecord {
     Start {
         txn: i64,
         begin: Option<i64>,
@@ -84,7 +84,7 @@ fn find_layout(logs: &[SessionLog<'_>]) -> Result<Layout, ReadError> {
 pub(super) fn walk(
     input: Input<'_>,
     layout: Layout,
-    mut visit: impl FnMut(Record, usize) -> Result<(), ReadError>,
+    mut visit: impl FnMut(CobraRecord, usize) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let bytes = input.bytes;
     let mark = if layout.timed { 17 } else { 9 };
@@ -104,12 +104,12 @@ pub(super) fn walk(
             return Err(truncated(input, at, length));
         };
         let record = match (bytes[at], open) {
-            (b'W', Some(_)) => Record::Write {
+            (b'W', Some(_)) => CobraRecord::Write {
                 id: field(record, 0),
                 key: field(record, 1),
                 value: field(record, 2),
             },
-            (b'R', Some(_)) => Record::Read {
+            (b'R', Some(_)) => CobraRecord::Read {
                 writer: field(record, 0),
                 id: field(record, 1),
                 key: field(record, 2),
@@ -119,7 +119,7 @@ pub(super) fn walk(
                 let txn = field(record, 0);
                 begin = if layout.timed { field(record, 1) } else { 0 };
                 open = Some(txn);
-                Record::Start {
+                CobraRecord::Start {
                     txn,
                     begin: layout.timed.then_some(begin),
                 }
@@ -127,7 +127,7 @@ pub(super) fn walk(
             (b'C', Some(txn)) if txn == field(record, 0) => {
                 open = None;
                 let times = layout.timed.then(|| (begin, field(record, 1)));
-                Record::Commit { times }
+                CobraRecord::Commit { times }
             }
             _ => return Err(unexpected(input, at, open)),
         };

@@ -9,16 +9,16 @@ use crate::error::{InputProblem, ReadError};
 
 const EVENT: usize = 18;
 
-struct Reader<'a> {
+struct DbcopReader<'a> {
     input: Input<'a>,
     at: usize,
     /// The operations of the transaction at hand.
     run: Vec<NumberOp>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DbcopReader<'a> {
     fn new(input: Input<'a>) -> Self {
-        Reader {
+        DbcopReader {
             input,
             at: 0,
             run: Vec::new(),
@@ -32,7 +32,7 @@ pub(crate) fn read(
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
-    let mut reader = Reader::new(input);
+    let mut reader = DbcopReader::new(input);
     reader.header()?;
     builder.initial_everywhere(Token::Int(0));
     builder.reserve_ops(reader.left() / EVENT);
@@ -60,7 +60,7 @@ pub(crate) fn read(
                     builder.write(key, value);
                 }
             } else if !failed_writes.is_empty() {
-                // A value of a failed write must not be read by anyone, so it belongs to a transaction that aborted.
+                // A value of a failed write must not be read, so it belongs to a transaction that aborted.
                 let name = builder.text(&format!("{number} (its failed writes)"));
                 builder
                     .begin(session, name, Status::Aborted)
@@ -81,21 +81,21 @@ pub(crate) fn read(
 
 /// Whether a file begins as dbcop's files do.
 pub(crate) fn fits(input: Input<'_>) -> bool {
-    let mut reader = Reader::new(input);
+    let mut reader = DbcopReader::new(input);
     reader.header().is_ok() && reader.count("sessions", 8).is_ok()
 }
 
 /// Whether the beginning of a file may be that of one of dbcop's.
 pub(crate) fn has_header(input: Input<'_>) -> bool {
-    Reader::new(input).header().is_ok()
+    DbcopReader::new(input).header().is_ok()
 }
 
-impl Reader<'_> {
+impl DbcopReader<'_> {
     fn left(&self) -> usize {
         self.input.bytes.len() - self.at
     }
 
-    /// Five settings of the generator, then three texts; none of them bears on a verdict.
+    /// Five settings of the generator, then three texts; none of them affects a verdict.
     fn header(&mut self) -> Result<(), ReadError> {
         if self.input.bytes.is_empty() {
             return Err(self.input.empty());

@@ -14,7 +14,7 @@ use super::kingsnake_predicates::{Predicates, read_tables};
 use super::kingsnake_rows::{RowBuffers, next_is_comma, read_installed};
 use crate::cursor::{Cursor, Input, Polled};
 use crate::error::{InputProblem, ReadError};
-use blocks::{Block, Content, ListOp};
+use blocks::{Block, LineContent, ListOp};
 use objects::Savepoints;
 use ops::feed_ops;
 
@@ -68,7 +68,7 @@ fn read_block(
         polled.step()?;
         cursor.at = line.at;
         let session = match line.content {
-            Content::Other => {
+            LineContent::Other => {
                 // Blank lines hold nothing.
                 cursor.pass_blanks();
                 if !cursor.done() && !matches!(cursor.peek(), b'\n' | b'\r') {
@@ -88,11 +88,11 @@ fn read_block(
             continue;
         }
         match line.content {
-            Content::Numbers(end) => {
+            LineContent::Numbers(end) => {
                 builder.extend(&block.numbers[numbers..end]);
                 numbers = end;
             }
-            Content::Lists(end) => {
+            LineContent::Lists(end) => {
                 for op in &block.lists[lists..end] {
                     match *op {
                         ListOp::Append { key, value } => {
@@ -107,7 +107,7 @@ fn read_block(
                 }
                 lists = end;
             }
-            Content::Other => {}
+            LineContent::Other => {}
         }
         if line.begin.is_some() || line.commit.is_some() {
             builder.times(line.begin, line.commit);

@@ -29,7 +29,7 @@ pub(crate) fn read(
     let n_expected = cursor.int()?;
     cursor.end_line()?;
     let body = cursor;
-    let mut feed = Feed::default();
+    let mut feed = ListFeed::default();
     let mut n_lines = 0;
     let mut polled = input.polled();
     while let Some(head) = next_head(&mut cursor)? {
@@ -65,7 +65,7 @@ fn reread_interleaved(
         }))
     })?;
     *builder = HistoryBuilder::new();
-    let mut feed = Feed::default();
+    let mut feed = ListFeed::default();
     let mut polled = body.input.polled();
     for &at in &places {
         polled.step()?;
@@ -110,12 +110,12 @@ fn field(cursor: &mut Cursor<'_>) -> Result<i64, ReadError> {
 }
 
 #[derive(Default)]
-struct Feed {
+struct ListFeed {
     current: Option<(i64, i64)>,
     list: Vec<Token>,
 }
 
-impl Feed {
+impl ListFeed {
     /// Feeds the line after its head. The inner result is what the builder says of its transaction.
     fn put(
         &mut self,

@@ -1,4 +1,4 @@
-//! One reader a file. Each fills a builder and leaves it unfinished.
+//! One reader per file. Each fills a builder and leaves it unfinished.
 
 pub(crate) mod awdit;
 pub(crate) mod cobra;

@@ -41,7 +41,7 @@ pub(crate) fn read(
             "session 0 is one transaction that comes first and only writes: it was taken for the initial state".to_owned(),
         );
     }
-    let mut feed = Feed::new(input, stated, builder);
+    let mut feed = TextFeed::new(input, stated, builder);
     let mut cursor = input.cursor();
     let mut polled = input.polled();
     while let Some(line) = next(&mut cursor)? {
@@ -73,7 +73,7 @@ fn reread_interleaved(
         Ok(next(cursor)?.map(owner))
     })?;
     *builder = HistoryBuilder::new();
-    let mut feed = Feed::new(input, stated, builder);
+    let mut feed = TextFeed::new(input, stated, builder);
     let mut polled = input.polled();
     for at in places {
         polled.step()?;
@@ -87,7 +87,7 @@ fn reread_interleaved(
     Ok(())
 }
 
-struct Feed<'b> {
+struct TextFeed<'b> {
     builder: &'b mut HistoryBuilder,
     current: Option<(i64, i64)>,
     stated: Stated,
@@ -95,14 +95,14 @@ struct Feed<'b> {
     run: Vec<NumberOp>,
 }
 
-impl<'b> Feed<'b> {
+impl<'b> TextFeed<'b> {
     fn new(input: Input<'_>, stated: Stated, builder: &'b mut HistoryBuilder) -> Self {
         // The shortest line is `r(1,1,1,1)` and its end.
         builder.reserve_ops(input.bytes.len() / 16);
         if stated != Stated::All {
             builder.initial_everywhere(Token::Int(0));
         }
-        Feed {
+        TextFeed {
             builder,
             current: None,
             stated,

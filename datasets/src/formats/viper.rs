@@ -24,7 +24,7 @@ pub(crate) fn read(
     builder: &mut HistoryBuilder,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
-    let mut feed = Feed::default();
+    let mut feed = ViperFeed::default();
     loop {
         let again = match feed.read_all(logs, builder)? {
             ReadingEnd::Read => break,
@@ -36,9 +36,9 @@ pub(crate) fn read(
             ReadingEnd::DeletesCameLate => feed.known,
         };
         *builder = HistoryBuilder::new();
-        feed = Feed {
+        feed = ViperFeed {
             known: again,
-            ..Feed::default()
+            ..ViperFeed::default()
         };
     }
     for log in logs.iter().filter(|log| log.input.bytes.is_empty()) {
@@ -65,7 +65,7 @@ struct Foreknowledge {
 }
 
 #[derive(Default)]
-struct Feed {
+struct ViperFeed {
     known: Foreknowledge,
     /// Whether nothing was read, and that was taken for no more than a value.
     has_read_nothing: bool,
@@ -78,7 +78,7 @@ struct Feed {
     values: Vec<(Token, Token, bool)>,
 }
 
-impl Feed {
+impl ViperFeed {
     fn read_all(
         &mut self,
         logs: &[SessionLog<'_>],
@@ -178,7 +178,7 @@ impl Feed {
         if self.failed_writes.is_empty() {
             return Ok(());
         }
-        // A value of a failed write must not be read by anyone, so it belongs to a transaction that aborted.
+        // A value of a failed write must not be read, so it belongs to a transaction that aborted.
         let name = builder.text(&format!("{} (its failed writes)", self.n_txns - 1));
         begin(cursor, session, name, Status::Aborted, builder)?;
         for (key, value, is_delete) in std::mem::take(&mut self.failed_writes) {
@@ -298,7 +298,7 @@ impl Feed {
                 is_done = cursor.json_bool()?;
             }
             cursor.pass_blanks();
-            // Newer logs go on with what the client had in mind.
+            // Newer logs continue with the client's intention.
             while cursor.pass(b',') {
                 cursor.pass_blanks();
                 cursor.json_skip()?;

@@ -1,7 +1,7 @@
-//! Wrong mechanisms of the store, each of which goes wrong at a rate: what a real database's bug looks like to its clients.
+//! Wrong mechanisms of the store, each of which strikes at a rate, like the bugs of real databases.
 //!
-//! A [`Fault`](super::Fault) is one anomaly that is put in once; a bug is a mistake in the code, and whether anybody ever
-//! sees an anomaly depends on the workload.
+//! A [`Fault`](super::Fault) is one anomaly that is injected once; a bug is a mistake in the code, and whether it
+//! causes an anomaly depends on the workload.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! A client: runs one transaction after the other, a step at a time, and tries again what was aborted.
+//! A client: runs one transaction after the other, a step at a time, and retries what was aborted.
 //!
 //! A transaction is a function of its client's stream of random numbers, so trying again runs the same one, and the mix of
 //! a workload is the mix of what commits.
@@ -38,7 +38,7 @@ impl<'w> Client<'w> {
         rollbacks: usize,
         seed: u64,
     ) -> Self {
-        // The streams of neighbouring clients must not be each other's, shifted.
+        // The streams of neighbouring clients must not be shifted copies of each other.
         let mut mixed = Rng::new(seed ^ (id as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95));
         Client {
             id,

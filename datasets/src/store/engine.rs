@@ -64,7 +64,7 @@ impl Version {
     }
 }
 
-/// The versions of a key, oldest first, and the last value that anybody was given for it.
+/// The versions of a key, oldest first, and the last value assigned for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Versions {
     pub(super) installed: Vec<Version>,
@@ -106,14 +106,14 @@ pub(super) enum Sort {
 
 /// A write that is not committed. The value of a delete is its tombstone.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingCommit {
     pub(super) key: Key,
     pub(super) value: i64,
     pub(super) beside: i64,
     pub(super) sort: Sort,
 }
 
-impl Pending {
+impl PendingCommit {
     fn row(&self) -> StoredRow {
         match self.sort {
             Sort::Delete => StoredRow::Deleted(self.value),
@@ -142,7 +142,7 @@ pub(super) struct Open {
     ranges: Vec<(Key, Key)>,
     /// Conditions by which it chose rows.
     pub(super) conditions: Vec<Where>,
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<PendingCommit>,
     pub(super) events: Vec<StoreEvent>,
     /// The keys that it asked for, and those that stand in their place now.
     pub(super) placed: Vec<(Key, Key)>,
@@ -155,7 +155,7 @@ impl Open {
         self.snapshot
     }
 
-    pub(super) fn own(&self, key: Key) -> impl DoubleEndedIterator<Item = &Pending> {
+    pub(super) fn own(&self, key: Key) -> impl DoubleEndedIterator<Item = &PendingCommit> {
         self.pending.iter().filter(move |write| write.key == key)
     }
 }
@@ -185,7 +185,7 @@ pub(super) struct Store {
     pub(super) left: usize,
     bugs: Bugs,
     /// Writes that were acknowledged and are not visible yet, and the commit after which they will be.
-    late: Vec<(u64, Pending)>,
+    late: Vec<(u64, PendingCommit)>,
     /// After how many writes a key is replaced.
     pub(super) max_writes: Option<u64>,
     /// How often each key was written since it was replaced, and the key that stands in its place.
@@ -294,7 +294,7 @@ impl Store {
 
     /// What a transaction sees of its own writes of a register.
     fn own_write(&mut self, open: &Open, key: Key) -> Option<(i64, i64)> {
-        let mut own = open.own(key).map(Pending::read);
+        let mut own = open.own(key).map(PendingCommit::read);
         let (first, last) = (own.next()?, own.next_back());
         if self.bugs.strikes(Bug::InvisibleOwnWrites) {
             return None;
@@ -366,7 +366,7 @@ impl Store {
     pub(super) fn change(&mut self, open: &mut Open, key: Key, beside: i64, sort: Sort) -> i64 {
         self.tick();
         let value = self.fresh(key);
-        open.pending.push(Pending {
+        open.pending.push(PendingCommit {
             key,
             value,
             beside,
@@ -378,7 +378,7 @@ impl Store {
     /// Reads a row.
     pub(super) fn read_row(&mut self, open: &mut Open, key: Key) {
         self.tick();
-        let own = open.own(key).next_back().map(Pending::row);
+        let own = open.own(key).next_back().map(PendingCommit::row);
         let row = own.unwrap_or_else(|| {
             open.read.push(key);
             self.row(key, self.visible(open))
@@ -433,13 +433,13 @@ impl Store {
     }
 
     /// The writes of a commit that become visible with it; bugs lose or delay some.
-    fn what_is_installed(&mut self, open: &Open) -> Vec<Pending> {
+    fn what_is_installed(&mut self, open: &Open) -> Vec<PendingCommit> {
         let mut visible = open.pending.clone();
         if visible.is_empty() {
             return visible;
         }
         if self.bugs.strikes(Bug::FirstWriteWins) {
-            let mut kept: Vec<Pending> = Vec::new();
+            let mut kept: Vec<PendingCommit> = Vec::new();
             for write in &visible {
                 let again = kept.iter().any(|it| it.key == write.key);
                 if !again || write.sort == Sort::Append {
@@ -475,14 +475,14 @@ impl Store {
             .partition(|(after, _)| *after <= n_commits);
         self.late = later;
         if !due.is_empty() {
-            let due: Vec<Pending> = due.into_iter().map(|(_, write)| write).collect();
+            let due: Vec<PendingCommit> = due.into_iter().map(|(_, write)| write).collect();
             self.install(&due);
         }
     }
 
     /// Makes visible all that was delayed.
     pub(super) fn settle(&mut self) {
-        let rest: Vec<Pending> = self.late.drain(..).map(|(_, write)| write).collect();
+        let rest: Vec<PendingCommit> = self.late.drain(..).map(|(_, write)| write).collect();
         if !rest.is_empty() {
             self.install(&rest);
         }
@@ -516,7 +516,7 @@ impl Store {
     }
 
     /// Makes writes visible, as one commit. Of several writes of a register or a row the last counts.
-    pub(super) fn install(&mut self, pending: &[Pending]) {
+    pub(super) fn install(&mut self, pending: &[PendingCommit]) {
         self.n_commits += 1;
         for write in pending {
             let version = Version {
@@ -578,7 +578,7 @@ impl Store {
         self.list(key, self.n_commits)
     }
 
-    /// The keys that anybody wrote or tried to.
+    /// The keys with writes or attempted writes.
     pub(super) fn known_keys(&self) -> Vec<Key> {
         self.keys.keys().copied().collect()
     }
@@ -596,5 +596,5 @@ impl Store {
     }
 }
 
-/// What every register holds before anybody writes it.
+/// The value of every register before any write.
 pub(super) const INITIAL: i64 = 0;

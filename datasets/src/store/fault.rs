@@ -1,4 +1,4 @@
-//! Faults: each is a short script of transactions in which the store breaks its promise once, between all others.
+//! Faults: each is a short script of transactions in which the store breaks its promise once, in isolation from others.
 //!
 //! The first fourteen are the anomalies of MTC's mini-transactions. Every write that matters for a cycle is a read-modify-write, or
 //! either order of the writes makes a cycle, so that the anomaly is one whatever the other transactions do. The table grows by
@@ -12,7 +12,7 @@ use kingsnake_history::rng::Rng;
 use thiserror::Error;
 
 use super::Key;
-use super::engine::{INITIAL, Open, Pending, Sort, Store};
+use super::engine::{INITIAL, Open, PendingCommit, Sort, Store};
 use super::record::{Chosen, StoreEvent, StoredRow};
 use super::run::RunError;
 use crate::workloads::WorkloadKind;
@@ -60,22 +60,22 @@ enum Act {
 
 /// A transaction of a script: its client, whether it aborts, and what it does.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct FaultPart {
     client: usize,
     aborts: bool,
     acts: &'static [Act],
 }
 
-const fn by(client: usize, acts: &'static [Act]) -> Part {
-    Part {
+const fn by(client: usize, acts: &'static [Act]) -> FaultPart {
+    FaultPart {
         client,
         aborts: false,
         acts,
     }
 }
 
-const fn aborted(client: usize, acts: &'static [Act]) -> Part {
-    Part {
+const fn aborted(client: usize, acts: &'static [Act]) -> FaultPart {
+    FaultPart {
         client,
         aborts: true,
         acts,
@@ -86,7 +86,7 @@ struct FaultRow {
     fault: Fault,
     name: &'static str,
     breaks: Breaks,
-    script: &'static [Part],
+    script: &'static [FaultPart],
 }
 
 macro_rules! faults {
@@ -239,7 +239,7 @@ pub(super) fn inject(
         two_keys(store, rng)
     };
     let first_client = rng.below(n_clients);
-    let client = |part: &Part| (first_client + part.client) % n_clients;
+    let client = |part: &FaultPart| (first_client + part.client) % n_clients;
     store.met.extend(keys);
     let scene = Scene::new(script, keys, kind, store);
     let mut begun: Vec<Option<Open>> = Vec::new();
@@ -292,7 +292,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(script: &[Part], keys: [Key; 2], kind: WorkloadKind, store: &mut Store) -> Self {
+    fn new(script: &[FaultPart], keys: [Key; 2], kind: WorkloadKind, store: &mut Store) -> Self {
         let mut written = Vec::new();
         for part in script {
             let mut values = [Vec::new(), Vec::new()];
@@ -315,7 +315,7 @@ impl Scene {
         }
     }
 
-    fn act(&self, at: usize, part: &Part, open: &mut Open) {
+    fn act(&self, at: usize, part: &FaultPart, open: &mut Open) {
         let mut n_written = [0, 0];
         for act in part.acts {
             match *act {
@@ -338,7 +338,7 @@ impl Scene {
                             StoreEvent::Put { row, is_insert }
                         }
                     });
-                    open.pending.push(Pending {
+                    open.pending.push(PendingCommit {
                         key,
                         value,
                         beside: self.before[of as usize].1,

@@ -12,11 +12,11 @@ use thiserror::Error;
 pub enum Isolation {
     /// There is one order in which the transactions could have run, and it agrees with real time.
     Serializable,
-    /// Everybody reads a snapshot, and writers of one key do not overlap.
+    /// Every transaction reads a snapshot, and writers of one key do not overlap.
     Snapshot,
-    /// Everybody reads a snapshot; of writers of one key that overlap, the last to commit wins.
+    /// Every transaction reads a snapshot; of writers of one key that overlap, the last to commit wins.
     PrefixConsistent,
-    /// Everybody reads what is committed.
+    /// Every transaction reads what is committed.
     ReadCommitted,
 }
 
@@ -134,7 +134,7 @@ fn asked_names() -> String {
 /// Which isolation transactions ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IsolationMix {
-    /// So many of a hundred ask for each.
+    /// This many of a hundred request each.
     Shares(Vec<(AskedIsolation, usize)>),
     /// Each kind of a workload's transactions asks for one; `*` is every other kind.
     Kinds(Vec<(String, AskedIsolation)>),

@@ -1,4 +1,4 @@
-//! An embedded multi-version store, its concurrent clients, and the history and version order that they leave behind.
+//! An embedded multi-version store, its concurrent clients, and the history and version order that they produce.
 //!
 //! A committed transaction installs its writes at one point of a single sequence of commits, which is therefore the true
 //! version order of every key. What a transaction may see, and whether it may commit, is its [`Isolation`]. Operations of
@@ -28,7 +28,7 @@ use kingsnake_history::model::Function;
 /// A key's number.
 pub type Key = i64;
 
-/// What a transaction does next.
+/// The next step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxnStep {
     /// Reads a register.

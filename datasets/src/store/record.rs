@@ -13,7 +13,7 @@ use super::schema::{Cells, Schema, Where};
 use super::table::Writer;
 use crate::workloads::WorkloadKind;
 
-/// What a row holds. Nobody has written a row of which there is nothing.
+/// The content of a row. A row without content was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoredRow {
     Value(i64),
@@ -38,7 +38,7 @@ pub(super) enum StoreEvent {
         row: Chosen,
         is_insert: bool,
     },
-    /// Rows were chosen by a condition, in the state after so many commits.
+    /// Rows were chosen by a condition, in the state after this many commits.
     Select {
         asked: Where,
         rows: Vec<Chosen>,

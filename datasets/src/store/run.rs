@@ -14,12 +14,12 @@ use super::isolation::{Isolation, IsolationMix};
 use super::record::Recorded;
 use crate::workloads::Workload;
 
-/// How a workload is run.
+/// The parameters of a run.
 #[derive(Clone, Debug)]
 pub struct StoreRun {
-    /// How many transactions commit; a fault adds its own.
+    /// Number of commits; a fault adds its own.
     pub n_txns: usize,
-    /// How many clients run them, each as one session.
+    /// Number of clients, each one session.
     pub n_clients: usize,
     /// What the store promises.
     pub isolation: Isolation,
@@ -27,7 +27,7 @@ pub struct StoreRun {
     pub isolation_mix: Option<IsolationMix>,
     /// What goes wrong once, at a random place.
     pub fault: Option<Fault>,
-    /// The store's mistakes.
+    /// The bugs of the store.
     pub bugs: Vec<BugRate>,
     /// After how many writes a key is replaced by a fresh one; never unless given.
     pub max_writes_per_key: Option<u64>,
@@ -68,7 +68,7 @@ pub enum RunError {
     /// There must be one.
     #[error("a run needs at least one client")]
     NoClients,
-    /// Whoever always rolls back never commits.
+    /// If every attempt rolls back, nothing commits.
     #[error("at most 99 % of the attempts may roll back")]
     AlwaysRollsBack,
     /// The fault is one of rows.

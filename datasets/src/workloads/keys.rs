@@ -14,7 +14,7 @@ use crate::store::Key;
 /// How often each key is chosen. Key 0 is the most frequent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Distribution {
-    /// All alike.
+    /// All equally often.
     #[default]
     Uniform,
     /// The key of rank *i* in proportion to 1/*i*^exponent.

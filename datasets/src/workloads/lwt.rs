@@ -12,7 +12,7 @@ use kingsnake_history::model::{
 };
 use kingsnake_history::rng::Rng;
 
-/// What goes wrong once.
+/// The fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LwtFault {
     /// Two compare-and-sets of one value succeed.
@@ -62,7 +62,7 @@ impl FromStr for LwtFault {
     }
 }
 
-/// What is generated.
+/// The parameters of the generator.
 #[derive(Clone, Debug)]
 pub struct Lwt {
     /// How many operations.
@@ -88,7 +88,7 @@ pub struct Lwt {
 }
 
 #[derive(Clone, Copy)]
-enum Action {
+enum LwtAction {
     Read(i64),
     Cas(i64, i64),
     Failed(i64, i64),
@@ -97,7 +97,7 @@ enum Action {
 struct Drawn {
     client: usize,
     key: usize,
-    action: Action,
+    action: LwtAction,
     status: Status,
     begin: i64,
     end: i64,
@@ -124,7 +124,7 @@ impl Lwt {
                 let place = &mut placed[rng.below(n_keys)];
                 let key = place.0;
                 let (action, status) = self.draw(&mut rng, &mut held[key], &mut last_value[key]);
-                place.1 += u64::from(matches!(action, Action::Cas(..)));
+                place.1 += u64::from(matches!(action, LwtAction::Cas(..)));
                 if self.max_writes_per_key.is_some_and(|most| place.1 >= most) {
                     *place = (held.len(), 0);
                     held.push(0);
@@ -157,32 +157,32 @@ impl Lwt {
         self.build(&ops)
     }
 
-    fn draw(&self, rng: &mut Rng, held: &mut i64, last_value: &mut i64) -> (Action, Status) {
+    fn draw(&self, rng: &mut Rng, held: &mut i64, last_value: &mut i64) -> (LwtAction, Status) {
         if rng.chance(self.reads) {
-            return (Action::Read(*held), Status::Committed);
+            return (LwtAction::Read(*held), Status::Committed);
         }
         *last_value += 1;
         let new = *last_value;
         if rng.chance(self.failed) {
             // It expected what the register held long ago, or never.
-            return (Action::Failed(-new, new), Status::Aborted);
+            return (LwtAction::Failed(-new, new), Status::Aborted);
         }
         let expected = *held;
         if rng.chance(self.unknown) {
             if rng.chance(50) {
                 *held = new;
             }
-            return (Action::Cas(expected, new), Status::Unknown);
+            return (LwtAction::Cas(expected, new), Status::Unknown);
         }
         *held = new;
-        (Action::Cas(expected, new), Status::Committed)
+        (LwtAction::Cas(expected, new), Status::Committed)
     }
 
     fn build(&self, ops: &[Drawn]) -> Result<History, BuildError> {
         let mut builder = HistoryBuilder::new();
         builder.initial_everywhere(Token::Int(0));
         for (at, op) in ops.iter().enumerate() {
-            // Who got no answer does not come back: Jepsen's processes do not, either.
+            // A client without an answer does not continue, as in Jepsen.
             let session = match op.status {
                 Status::Unknown => Token::Int((self.n_clients + at) as i64),
                 _ => Token::Int(op.client as i64),
@@ -193,14 +193,14 @@ impl Lwt {
             builder.times(Some(op.begin), end);
             let key = Token::Int(op.key as i64);
             match op.action {
-                Action::Read(value) => {
+                LwtAction::Read(value) => {
                     builder.read(key, Token::Int(value));
                 }
-                Action::Cas(expected, new) => {
+                LwtAction::Cas(expected, new) => {
                     let (expected, new) = (Token::Int(expected), Token::Int(new));
                     builder.compare_and_set(key, expected, new, CompareOutcome::Applied);
                 }
-                Action::Failed(expected, new) => {
+                LwtAction::Failed(expected, new) => {
                     builder.failed_compare_and_set(key, Token::Int(expected), Token::Int(new));
                 }
             }
@@ -222,20 +222,20 @@ const ELSEWHERE: usize = 1 << 30;
 fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
     let middle = ops.len() / 2;
     let is_cas =
-        |op: &Drawn| matches!(op.action, Action::Cas(..)) && op.status == Status::Committed;
+        |op: &Drawn| matches!(op.action, LwtAction::Cas(..)) && op.status == Status::Committed;
     let Some(at) = (middle..ops.len())
         .chain(0..middle)
         .find(|&at| is_cas(&ops[at]))
     else {
         return;
     };
-    let Action::Cas(expected, new) = ops[at].action else {
+    let LwtAction::Cas(expected, new) = ops[at].action else {
         return;
     };
     let key = ops[at].key;
     let after = ops.iter().map(|op| op.end).max().unwrap_or(0);
     let client = ops[at].client;
-    let added = |action: Action| Drawn {
+    let added = |action: LwtAction| Drawn {
         client,
         key,
         action,
@@ -246,20 +246,20 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
     match fault {
         LwtFault::DoubleSuccess => {
             last_value[key] += 1;
-            ops.push(added(Action::Cas(expected, last_value[key])));
+            ops.push(added(LwtAction::Cas(expected, last_value[key])));
         }
-        LwtFault::StaleRead => ops.push(added(Action::Read(expected))),
+        LwtFault::StaleRead => ops.push(added(LwtAction::Read(expected))),
         LwtFault::LostCas => {
             last_value[key] += 1;
             // Its value is never seen: the next one replaces what was there before it.
             let lost = last_value[key];
-            ops[at].action = Action::Cas(expected, lost);
+            ops[at].action = LwtAction::Cas(expected, lost);
             last_value[key] += 1;
             let again = last_value[key];
             for op in ops.iter_mut().filter(|op| op.key == key) {
                 match &mut op.action {
-                    Action::Read(value) if *value == new => *value = again,
-                    Action::Cas(from, _) if *from == new => *from = again,
+                    LwtAction::Read(value) if *value == new => *value = again,
+                    LwtAction::Cas(from, _) if *from == new => *from = again,
                     _ => {}
                 }
             }
@@ -267,7 +267,7 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
             ops.push(Drawn {
                 client: ELSEWHERE,
                 key,
-                action: Action::Cas(expected, again),
+                action: LwtAction::Cas(expected, again),
                 status: Status::Committed,
                 begin,
                 end,
@@ -276,7 +276,7 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
         LwtFault::LateEffect => {
             // It is acknowledged before the one whose value it replaces has even begun.
             let source = ops.iter().position(|op| {
-                matches!(op.action, Action::Cas(_, it) if it == expected) && op.key == key
+                matches!(op.action, LwtAction::Cas(_, it) if it == expected) && op.key == key
             });
             let before = source.map_or(0, |source| ops[source].begin) - 10;
             // Its client was busy then, so another ran it.
@@ -284,7 +284,7 @@ fn break_once(ops: &mut Vec<Drawn>, fault: LwtFault, last_value: &mut [i64]) {
             ops[at].begin = before - 10;
             ops[at].end = before;
             if source.is_none() {
-                ops.push(added(Action::Read(expected)));
+                ops.push(added(LwtAction::Read(expected)));
             }
         }
     }

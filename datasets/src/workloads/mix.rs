@@ -18,22 +18,22 @@ pub(super) struct Mix {
 }
 
 #[derive(Clone, Copy)]
-enum Sort {
+enum MixKind {
     Read,
     Write,
     Both,
 }
 
 impl Mix {
-    fn sort(&self, rng: &mut Rng) -> Sort {
+    fn sort(&self, rng: &mut Rng) -> MixKind {
         let [reads, writes, both] = self.percentages;
         let drawn = rng.below(reads + writes + both);
         if drawn < reads {
-            Sort::Read
+            MixKind::Read
         } else if drawn < reads + writes {
-            Sort::Write
+            MixKind::Write
         } else {
-            Sort::Both
+            MixKind::Both
         }
     }
 }
@@ -47,10 +47,10 @@ impl Workload for Mix {
                 Granularity::Operation => self.sort(rng),
                 Granularity::Transaction => whole,
             };
-            if matches!(sort, Sort::Read | Sort::Both) {
+            if matches!(sort, MixKind::Read | MixKind::Both) {
                 steps.push(TxnStep::Read(key));
             }
-            if matches!(sort, Sort::Write | Sort::Both) {
+            if matches!(sort, MixKind::Write | MixKind::Both) {
                 steps.push(TxnStep::Write(key, 0));
             }
         }

@@ -91,7 +91,7 @@ impl Workload for Rubis {
                 plan.write(comment((rng.number() >> 16) as i64), who);
             }
             _ => {
-                // A seller describes an item anew.
+                // A seller changes an item's description.
                 plan.read(user(who));
                 plan.write(item(what), who);
             }

@@ -8,7 +8,7 @@ use super::plan::{PlannedSteps, row};
 use crate::store::{ClientTransaction, Key};
 
 const N_USERS: usize = 1_000;
-/// Whom a timeline shows, and how many tweets of each.
+/// The users shown in a timeline, and how many tweets of each.
 const SHOWN_USERS: i64 = 5;
 const SHOWN_TWEETS: i64 = 2;
 

@@ -11,7 +11,7 @@ use crate::store::{
 };
 
 const N_USERS: usize = 1_000;
-/// Whom a timeline shows.
+/// The users shown in a timeline.
 const SHOWN_USERS: usize = 20;
 /// How many tweets are kept when a user tidies up.
 const KEPT_TWEETS: i64 = 3;

@@ -1,4 +1,4 @@
-//! Writes Cobra's logs: a directory with one `T<n>.log` a session.
+//! Writes Cobra's logs: a directory with one `T<n>.log` per session.
 //!
 //! A read there names its writer, so writers are looked up first, and every written value needs an id of its own.
 

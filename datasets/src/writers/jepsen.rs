@@ -142,7 +142,7 @@ fn shown(history: &History, value: ValueId) -> Token {
 
 /// Writes the events.
 pub(super) fn write(history: &History, plan: &JepsenPlan, out: &mut dyn Write) -> io::Result<()> {
-    let show = Show {
+    let show = ShowEdn {
         history,
         is_json: plan.is_json,
         registers: plan.registers,
@@ -157,13 +157,13 @@ pub(super) fn write(history: &History, plan: &JepsenPlan, out: &mut dyn Write) -
     out.write_all(if plan.is_json { b"]\n" } else { b"\n" })
 }
 
-struct Show<'h> {
+struct ShowEdn<'h> {
     history: &'h History,
     is_json: bool,
     registers: bool,
 }
 
-impl Show<'_> {
+impl ShowEdn<'_> {
     fn event(
         &self,
         out: &mut dyn Write,

@@ -1,8 +1,8 @@
 //! A small set of constraints that cannot all be met, by assumptions (Eén and Sörensson, 2003).
 //!
-//! Every constraint has a selector, under which one of its sides is demanded. The selectors that fail together are a core;
-//! asked again alone, fewer may fail; and of a small core each member is left out once. Everything is limited by counted
-//! conflicts, never by time, so that runs can be repeated.
+//! Every constraint has a selector, which requires one of its sides. The selectors that fail together are a core; asked
+//! again alone, fewer may fail; and in a small core each member is left out once. Everything is limited by counted
+//! conflicts, never by time, so that runs are reproducible.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::decide::DecideStats;
@@ -14,7 +14,7 @@ use super::watched::{Said, solve};
 
 /// How often a core is asked again.
 const ROUNDS: usize = 8;
-/// A core of so few constraints is worth leaving out each of them.
+/// In a core of at most this many constraints, each is left out once.
 const SMALL: usize = 64;
 /// How many conflicts leaving one out may take.
 const TRY: u32 = 2_000;
@@ -43,7 +43,7 @@ pub(super) fn shrink(
         let mut without = core.clone();
         let left_out = without.remove(at);
         if let Some(failed) = failing(solver, selectors, &without, TRY, budget, stats)? {
-            // What a larger set could not spare, its subsets cannot either.
+            // What was necessary in a larger set is necessary in its subsets.
             at = failed.iter().filter(|&&member| member < left_out).count();
             core = failed;
         }

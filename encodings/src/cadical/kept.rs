@@ -1,4 +1,4 @@
-//! A question that grows, for `cadical/lazy`: its solver keeps the cycles and what it learned of them from answer to answer.
+//! A question that grows, for `cadical/lazy`: its solver keeps the cycles and its learned clauses from answer to answer.
 
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::propagator::core::{select, share};
 use crate::propagator::graph::Sides;
 use crate::propagator::phase::{FirstPhase, guess};
 
-/// What is kept.
+/// The state.
 pub(super) struct KeptLazy {
     seed: u32,
     grown: Grown,
@@ -51,7 +51,7 @@ impl KeptLazy {
             .map_err(|error| error.to_string())
     }
 
-    /// Tells the solver the clauses that it does not have, and sets the phases by the last order.
+    /// Passes new clauses to the solver, and sets the phases by the last order.
     fn tell(&mut self, constraints: &Constraints) -> Result<(), String> {
         for at in self.n_told..self.grown.clauses.len() {
             let clause = self.grown.clauses.get(at).to_vec();
@@ -90,7 +90,7 @@ impl KeptLazy {
                 Said::Sat => {}
                 Said::Unsat => return Ok(Decision::Core(self.core(budget))),
                 Said::Stopped(reason) => return Ok(Decision::Unknown(reason)),
-                Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+                Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
             }
             let chosen = self.chosen()?;
             let edges = self.grown.chosen(&chosen);
@@ -105,7 +105,7 @@ impl KeptLazy {
             if found.is_empty() {
                 let Ok(dag) = Dag::new(self.grown.n_nodes, edges.iter().map(|(edge, _)| edge))
                 else {
-                    return Err("the sides it chose close a cycle".to_owned());
+                    return Err("the chosen sides close a cycle".to_owned());
                 };
                 self.places = dag.places().into_iter().map(f64::from).collect();
                 return Ok(Decision::Choices(self.grown.choices(&chosen)));

@@ -29,14 +29,14 @@ use crate::reduce::{Arena, Failed, reduce};
 
 pub(crate) const NAME: &str = "cadical/lazy";
 
-/// The back end, and what it forbids.
+/// The back end, and the clauses that it learns from cycles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lazy<F = WholeCycle> {
     seed: u32,
     forbids: PhantomData<F>,
 }
 
-/// What is forbidden of a cycle that was met. Tests forbid too much.
+/// The clause of a cycle. Tests forbid too much.
 pub(crate) trait Forbid: Copy + Send {
     /// The sides that may not be taken together.
     fn of(cycle: Vec<Lit>) -> Vec<Lit>;
@@ -85,7 +85,7 @@ impl Chosen {
     }
 
     /// The sides of a shortest cycle through a node, if it is on one.
-    fn cycle(&self, start: u32, search: &mut Search) -> Option<Vec<Lit>> {
+    fn cycle(&self, start: u32, search: &mut LazySearch) -> Option<Vec<Lit>> {
         search.clear();
         search.queue.push_back((start, 0));
         while let Some((node, distance)) = search.queue.pop_front() {
@@ -137,7 +137,7 @@ impl Chosen {
 }
 
 /// The search's arrays, kept between searches.
-struct Search {
+struct LazySearch {
     queue: VecDeque<(u32, u32)>,
     distance: Vec<u32>,
     parent: Vec<(u32, usize)>,
@@ -147,9 +147,9 @@ struct Search {
     back: Option<(u32, u32, usize)>,
 }
 
-impl Search {
-    fn new(n_nodes: usize) -> Search {
-        Search {
+impl LazySearch {
+    fn new(n_nodes: usize) -> LazySearch {
+        LazySearch {
             queue: VecDeque::new(),
             distance: vec![NONE; n_nodes],
             parent: vec![(NONE, 0); n_nodes],
@@ -226,7 +226,7 @@ pub(super) fn cycles(chosen: &Chosen, budget: &Budget) -> Result<Cycles, StopRea
     for &component in &chosen.component {
         size[component as usize] += 1;
     }
-    let mut search = Search::new(n_nodes);
+    let mut search = LazySearch::new(n_nodes);
     let mut found = Cycles::new();
     for node in 0..n_nodes as u32 {
         if size[chosen.component[node as usize] as usize] > 1 {
@@ -299,7 +299,7 @@ impl<F: Forbid> Lazy<F> {
             Ok(first) => first,
             Err(reason) => return Ok(RoundsEnd::Stopped(reason)),
         };
-        // A variable that the solver has not heard of is false, and not what is preferred.
+        // A variable that is new to the solver is false, instead of the preferred value.
         if let Some(last) = first.last() {
             solver
                 .reserve(last.var())
@@ -313,7 +313,7 @@ impl<F: Forbid> Lazy<F> {
                 Said::Sat => {}
                 Said::Unsat => return Ok(RoundsEnd::Refuted(forbidden)),
                 Said::Stopped(reason) => return Ok(RoundsEnd::Stopped(reason)),
-                Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+                Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
             }
             let sides = sides(arena, &first, &solver)?;
             let found = match cycles(&Chosen::new(arena, &sides), budget) {

@@ -18,7 +18,7 @@ use crate::BackendOptions;
 use crate::cnf::{Encoding, Meaning, Sink, share, shared_size};
 use crate::reduce::Arena;
 
-/// A back end that puts the question in one piece.
+/// A back end that states the question in one piece.
 pub(crate) struct Plain<E> {
     seed: u32,
     encoding: PhantomData<E>,
@@ -59,7 +59,7 @@ impl<E: Encoding> Plain<E> {
                 Decision::Core(self.core(arena, &plan, budget, events, stats)?)
             }
             Said::Stopped(reason) => Decision::Unknown(reason),
-            Said::GaveUp => return Err("the solver stopped without being told to".to_owned()),
+            Said::GaveUp => return Err("the solver stopped unexpectedly".to_owned()),
         };
         stats.solve = started.elapsed();
         Ok(decision)

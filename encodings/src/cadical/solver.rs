@@ -14,7 +14,7 @@ use rustsat::types::{Cl, Clause, Lit, TernaryVal, Var};
 
 /// `CaDiCaL`.
 pub(crate) struct Cadical {
-    /// Asking for a value changes the solver's state, although rustsat's traits ask without the right to change it.
+    /// Reading a value changes the solver's state, although rustsat's traits take a shared reference.
     solver: RefCell<CaDiCal>,
     state: SolverState,
     assumed: Vec<Lit>,
@@ -24,7 +24,7 @@ pub(crate) struct Cadical {
     n_learned: Rc<Cell<u64>>,
 }
 
-/// What may end a search.
+/// The reasons for ending a search.
 struct Ends(Option<Box<dyn FnMut() -> ControlSignal>>);
 
 impl Terminator for Ends {
@@ -51,7 +51,7 @@ impl Cadical {
     pub fn new(seed: u32) -> Cadical {
         let mut solver = CaDiCal::new();
         solver.set("seed", (seed % 2_000_000_000) as i32);
-        // Lucky phases try whole assignments and hardly ever ask whether to stop: half a minute on a million variables.
+        // Lucky phases try whole assignments and rarely check whether to stop: half a minute on a million variables.
         solver.set("lucky", 0);
         solver.set("terminateint", 1);
         let ends = Rc::new(RefCell::new(Ends(None)));
@@ -282,7 +282,7 @@ impl Extend<Clause> for Cadical {
 impl<'a> Extend<&'a Clause> for Cadical {
     fn extend<T: IntoIterator<Item = &'a Clause>>(&mut self, clauses: T) {
         for clause in clauses {
-            // rustsat says that this panics where adding fails, which it never does here.
+            // rustsat says that this panics if adding fails, which never happens here.
             self.add_clause_ref(clause).expect("clauses can be added");
         }
     }

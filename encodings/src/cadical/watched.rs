@@ -1,4 +1,4 @@
-//! Solving within a budget, while the caller's thread hears how far it is.
+//! Solving within a budget, with progress reports to the caller's thread.
 
 use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
@@ -18,7 +18,7 @@ use crate::reduce::{Arena, Failed, reduce};
 /// Interval between two progress reports.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// What a solver said, or why it said nothing.
+/// The solver's answer, or why there is none.
 pub(super) enum Said {
     Sat,
     Unsat,
@@ -27,7 +27,7 @@ pub(super) enum Said {
     GaveUp,
 }
 
-/// Lets the budget end every search of this solver, and the listener hear of it.
+/// Lets the budget end every search of this solver, and reports progress to the listener.
 pub(super) fn watch(
     solver: &mut Cadical,
     budget: &Budget,
@@ -42,7 +42,7 @@ pub(super) fn watch(
             && told.elapsed() >= EVERY
         {
             told = Instant::now();
-            // Nobody listens any more when the receiver is gone, which is no reason to stop.
+            // The receiver may be gone, which is no reason to stop.
             let _ = events.send(ProgressEvent::Deciding {
                 conflicts: n_learned.get(),
                 settled: 0,
@@ -89,7 +89,7 @@ pub(super) fn solve(
     })
 }
 
-/// Runs a search in a thread of its own, so that the caller's thread can tell of its progress. What was counted before goes on in the
+/// Runs a search in a thread of its own, so that the caller's thread can report its progress. Earlier counts are included in the
 /// statistics.
 pub(crate) fn search_apart(
     mut stats: DecideStats,
@@ -116,7 +116,7 @@ pub(crate) fn search_apart(
     }
 }
 
-/// Searches in the part of a question that a plain solver is asked. The search is told when the work began, for its statistics.
+/// Searches in the part of a question that a plain solver gets. The search gets the start time, for its statistics.
 pub(super) fn search_reduced(
     name: &str,
     question: &Question<'_>,

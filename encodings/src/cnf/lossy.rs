@@ -1,4 +1,4 @@
-//! A mutant of any encoding: of its clauses, every so many are lost.
+//! A mutant of any encoding: it loses every n-th clause.
 
 use kingsnake_context::budget::{Budget, StopReason};
 use rustsat::encodings::CollectClauses;

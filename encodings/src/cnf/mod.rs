@@ -20,7 +20,7 @@ use rustsat::types::{Clause, Lit};
 
 use crate::reduce::Arena;
 
-/// How large a formula is.
+/// The size of a formula.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
     /// Variables.
@@ -32,7 +32,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// What `CaDiCaL` needs for so much, roughly: tables and watch lists for a variable; a header, two watches and a pointer
+    /// Approximate size in `CaDiCaL`: tables and watch lists per variable; a header, two watches and a pointer
     /// for a clause.
     pub fn bytes(self) -> u64 {
         BYTES_A_VARIABLE * self.variables + BYTES_A_CLAUSE * self.clauses + 4 * self.literals
@@ -59,13 +59,13 @@ pub(crate) trait Encoding: Sized {
     /// The back end's name.
     const NAME: &'static str;
 
-    /// Finds out what there will be to say.
+    /// Computes what must be stated.
     fn plan(arena: &Arena, budget: &Budget) -> Result<Self, StopReason>;
 
     /// What this adds to the variables and clauses that all encodings share.
     fn size(&self) -> Size;
 
-    /// Says it. `arcs` has a literal for each of the arena's arcs.
+    /// States it. `arcs` has a literal for each of the arena's arcs.
     fn encode<C: CollectClauses>(
         &self,
         arena: &Arena,
@@ -111,7 +111,7 @@ impl<'a, C: CollectClauses> Sink<'a, C> {
             .map_err(|error| StopReason::Backend(error.to_string()))
     }
 
-    /// What was written so far.
+    /// The number of clauses written so far.
     pub fn size(&self) -> Size {
         self.size
     }

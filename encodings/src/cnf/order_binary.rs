@@ -16,7 +16,7 @@ pub(crate) struct OrderBinary {
     size: Size,
 }
 
-/// How many bits number so many nodes.
+/// Number of bits for this many nodes.
 fn n_bits(n_nodes: usize) -> u32 {
     n_nodes
         .saturating_sub(1)

@@ -1,4 +1,4 @@
-//! The size formulas of docs/encodings.md against what is really written.
+//! The size formulas of docs/encodings.md against the written formulas.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::decide::Constraints;

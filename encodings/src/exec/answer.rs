@@ -1,19 +1,19 @@
-//! What solvers write: status and values, in the formats of the SAT competitions, of `MiniSat` and of SMT-LIB 2.
+//! The output of solvers: status and values, in the formats of the SAT competitions, of `MiniSat` and of SMT-LIB 2.
 
 use kingsnake_graph::decide::DecideStats;
 
-/// What a program said.
+/// The answer of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProgramAnswer {
     /// A value for each variable: of a SAT solver 1 or -1, or 0 where it does not matter.
     Sat(Vec<i64>),
     Unsat,
-    /// It gave up, in this word.
+    /// It gave up, with this word.
     Unknown(String),
     Nothing,
 }
 
-/// Keeps the one status that was told.
+/// Accepts a single status.
 #[derive(Default)]
 struct Status(Option<(bool, String)>, Option<String>);
 
@@ -133,7 +133,7 @@ pub(super) fn said_by_smt_solver(text: &str, n_nodes: usize) -> Result<ProgramAn
     Ok(status.said(values.into_iter().map(Option::unwrap_or_default).collect()))
 }
 
-/// Takes what the program counted, where it writes it as `conflicts : 12`, `c conflicts: 12`, `c 12 conflicts` or `:conflicts 12`.
+/// Reads the program's statistics, if it writes them as `conflicts : 12`, `c conflicts: 12`, `c 12 conflicts` or `:conflicts 12`.
 pub(super) fn count(text: &str, stats: &mut DecideStats) {
     for line in text.lines().filter(|line| line.len() < 200) {
         let mut words = line

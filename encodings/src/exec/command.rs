@@ -14,17 +14,17 @@ use kingsnake_context::budget::{Budget, StopReason};
 use super::{ExecHalt, language};
 use crate::export::ENCODINGS;
 
-/// How often a program is looked at, first and at most.
+/// Shortest and longest interval between two looks at a program.
 const EVERY: [Duration; 2] = [Duration::from_micros(200), Duration::from_millis(10)];
-/// How often its size is asked for.
+/// Interval between two measurements of its size.
 const SIZED: Duration = Duration::from_millis(100);
-/// An answer is at most this long; a longer one is none. The largest questions have some millions of variables.
+/// Maximum length of an answer. The largest questions have some millions of variables.
 const LONGEST: u64 = 128 << 20;
 /// Where the question's path goes in a command, and that of the file which the program writes its answer to.
 const ASKED: &str = "{}";
 const ANSWER: &str = "{answer}";
 
-/// What a question is written in.
+/// The language of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExecLanguage {
     /// `MonoSAT`'s.
@@ -45,10 +45,10 @@ impl ExecLanguage {
     }
 }
 
-/// What the answers to plain encodings usually come soonest by (docs/encodings.md).
+/// The plain encoding that is usually the fastest (docs/encodings.md).
 const USUAL: ExecLanguage = ExecLanguage::Cnf("elimination");
 
-/// How programs are called whose names start so, where the command does not say it.
+/// How programs with these names are called, unless the command states it.
 const KNOWN: &[(&str, ExecLanguage, &[&str])] = &[
     ("monosat", ExecLanguage::Gnf, &["-witness", ASKED]),
     ("minisat", USUAL, &[ASKED, ANSWER]),
@@ -97,7 +97,7 @@ impl SolverCommand {
         let usual = known.map_or(USUAL, |&(_, language, _)| language);
         if !words.iter().any(|word| word.contains(ASKED)) {
             let ending = match known {
-                // A program may read several languages, and is called in another way then.
+                // A program may read several languages, and is then called differently.
                 Some(&(_, language, ending))
                     if named.is_none_or(|it| it.file() == language.file()) =>
                 {
@@ -161,7 +161,7 @@ impl SolverCommand {
         })
     }
 
-    /// What is wrong, with how the program ended and what it said last.
+    /// The error, with how the program ended and its last output.
     pub fn complain(&self, what: &str, ended: &EndedProgram) -> String {
         let lines = [&ended.complaint, &ended.answer];
         let mut last = lines
@@ -183,14 +183,14 @@ impl SolverCommand {
     }
 }
 
-/// Of a file, at most this many bytes.
+/// The content of a file, at most this many bytes.
 fn read(path: &Path, most: u64) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A program that runs. Whoever drops it ends it, and all of its process group.
+/// A running program. Dropping it ends the program, and its whole process group.
 struct Running {
     child: Child,
 }
@@ -231,7 +231,7 @@ impl Running {
     }
 }
 
-/// Whether nothing but noise can be in these files.
+/// Whether these files can only contain noise.
 fn expect_short(files: [&Path; 2]) -> Result<(), ExecHalt> {
     let is_long = |path: &&Path| path.metadata().is_ok_and(|it| it.len() > LONGEST);
     if files.iter().any(is_long) {
@@ -263,7 +263,7 @@ fn isolate(command: &mut std::process::Command) {
     #[allow(unsafe_code)]
     unsafe {
         std::os::unix::process::CommandExt::pre_exec(command, || {
-            // It ends with this process however this process ends.
+            // It ends with this process, however that ends.
             let signal = rustix::process::Signal::KILL;
             Ok(rustix::process::set_parent_process_death_signal(Some(
                 signal,
@@ -272,7 +272,7 @@ fn isolate(command: &mut std::process::Command) {
     }
 }
 
-/// The largest resident size of a process so far, in bytes, where the system tells it.
+/// The peak resident size of a process, in bytes, if the system reports it.
 fn peak_of(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status

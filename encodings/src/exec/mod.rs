@@ -1,5 +1,5 @@
-//! `exec:COMMAND`: another program decides. The question is written to a file in a language that it reads, and its answer is read
-//! from what it writes.
+//! `exec:COMMAND`: another program decides. The question is written to a file in a language of the program, and the
+//! answer is read from its output.
 //!
 //! The language follows from the program's name, or is named: `exec/gnf:`, `exec/smtlib2:`, or one of the plain encodings, such as
 //! `exec/closure:`, for DIMACS. Every answer of the program is checked: sides must close no cycle, and where it says that there are
@@ -58,7 +58,7 @@ impl From<String> for ExecHalt {
     }
 }
 
-/// What was written, and so what the numbers in an answer stand for.
+/// The language, and so the meaning of the numbers in an answer.
 enum Written {
     /// Variable c + 1 is the first side of constraint c.
     Sides,
@@ -199,7 +199,7 @@ impl Exec {
         }
     }
 
-    /// A core, found again: programs tell none, or not a small one.
+    /// Finds a core again: programs report none, or not a small one.
     fn core(
         &self,
         question: &Question<'_>,
@@ -276,7 +276,7 @@ impl Backend for Exec {
     }
 }
 
-/// What `exec/…:` may name.
+/// The names in `exec/…:`.
 fn language(name: &str) -> Option<ExecLanguage> {
     match name {
         "gnf" => Some(ExecLanguage::Gnf),

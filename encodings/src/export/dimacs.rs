@@ -1,4 +1,4 @@
-//! DIMACS: the formula that a plain encoding hands to its solver, with comments that say what the variables mean.
+//! DIMACS: the formula that a plain encoding passes to its solver, with comments that describe the variables.
 
 use std::io::{self, Write};
 
@@ -24,10 +24,10 @@ pub enum ExportError {
     /// The budget ended.
     #[error("{0}")]
     Stopped(StopReason),
-    /// The known graph has a cycle, which is an answer and no question.
+    /// The known graph has a cycle, so there is no question.
     #[error("the known graph has a cycle")]
     Cyclic,
-    /// Nobody knows it.
+    /// An unknown encoding.
     #[error("there is no encoding {0:?}")]
     NoSuchEncoding(String),
 }

@@ -1,4 +1,4 @@
-//! The question in the languages of other solvers, so that any of them can be measured on it: one file a language.
+//! The question in the languages of other solvers, for measuring them: one file per language.
 
 mod dimacs;
 mod dot;
@@ -25,7 +25,7 @@ pub struct ExportInstance<'a> {
     pub known: &'a [(u32, u32)],
     /// What is open.
     pub constraints: &'a Constraints,
-    /// What a node is called, in one line.
+    /// The name of a node, in one line.
     pub name: &'a dyn Fn(u32) -> String,
     /// Lines about where this comes from.
     pub about: &'a [String],
@@ -34,7 +34,7 @@ pub struct ExportInstance<'a> {
 const SIDES: [Side; 2] = [Side::Either, Side::Or];
 
 impl ExportInstance<'_> {
-    /// Writes the lines about it, then what each node is, each after the sign of a comment.
+    /// Writes the lines about it, then the name of each node, each after a comment sign.
     fn introduce(&self, sign: &str, out: &mut dyn Write) -> io::Result<()> {
         for line in self.about {
             writeln!(out, "{sign} {line}")?;

@@ -10,7 +10,7 @@ use kingsnake_graph::decide::{Question, Side};
 use super::instance::{ProofInstance, number};
 use super::refusal::ProofRefusal;
 
-/// How much was checked.
+/// Statistics of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Clauses that are cycles.

@@ -13,8 +13,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 use super::refusal::ProofRefusal;
+
+/// Where the instance of a proof is: beside it, with `.cnf` at the end of its name.
+pub fn instance_path(proof: &Path) -> PathBuf {
+    let mut name = proof.as_os_str().to_owned();
+    name.push(".cnf");
+    name.into()
+}
 
 type Arc = (u32, u32);
 

@@ -3,12 +3,16 @@
 
 mod check;
 mod instance;
+#[cfg(feature = "cadical")]
 mod proving;
 mod refusal;
+#[cfg(feature = "cadical")]
 mod write;
 
 pub use check::{Checked, check, same_question};
-pub use instance::ProofInstance;
+pub use instance::{ProofInstance, instance_path};
+#[cfg(feature = "cadical")]
 pub use proving::Proving;
 pub use refusal::ProofRefusal;
-pub use write::{ProofError, instance_path};
+#[cfg(feature = "cadical")]
+pub use write::ProofError;

@@ -1,4 +1,4 @@
-//! Any back end, with a proof of its no.
+//! Any back end, with a proof of UNSAT.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ impl Proving {
         }
     }
 
-    /// What was written, or why nothing was; `None` if nothing was refuted.
+    /// The proof, or why there is none; `None` if nothing was refuted.
     pub fn written(self) -> Option<Result<Checked, ProofError>> {
         self.written
     }

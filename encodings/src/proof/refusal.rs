@@ -1,22 +1,22 @@
-//! Why a proof is not accepted.
+//! Why a proof is rejected.
 
 use thiserror::Error;
 
-/// Why a proof, or the instance that it is about, is not accepted.
+/// Why a proof, or its instance, is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ProofRefusal {
     /// A line of the instance cannot be read.
     #[error("line {line}: {what}")]
     Line {
-        /// Which, from 1 on.
+        /// Its number, from 1.
         line: usize,
         /// What is wrong with it.
         what: String,
     },
-    /// The instance does not say how large it is.
+    /// The instance does not declare its size.
     #[error("there is no line p cnf")]
     NoHeader,
-    /// The instance is larger or smaller than it says.
+    /// The instance is larger or smaller than declared.
     #[error(
         "{} variables and {} clauses are announced, but {} and {} follow",
         announced.0,
@@ -25,9 +25,9 @@ pub enum ProofRefusal {
         found.1
     )]
     Size {
-        /// How many variables and clauses it says.
+        /// Declared numbers of variables and clauses.
         announced: (usize, usize),
-        /// How many there are.
+        /// Actual numbers.
         found: (usize, usize),
     },
     /// A clause has no cycle.
@@ -39,7 +39,7 @@ pub enum ProofRefusal {
     /// A clause does not follow from its cycle.
     #[error("clause {clause}: {what}")]
     Unjustified {
-        /// Which, from 1 on.
+        /// Its number, from 1.
         clause: usize,
         /// What is wrong with its cycle.
         what: String,
@@ -47,7 +47,7 @@ pub enum ProofRefusal {
     /// A step does not follow from the clauses that it names.
     #[error("proof line {line}: {what}")]
     Step {
-        /// Which, from 1 on.
+        /// Its number, from 1.
         line: usize,
         /// What is wrong with it.
         what: String,

@@ -14,7 +14,7 @@ use rustsat::types::Lit;
 use thiserror::Error;
 
 use super::check::{Checked, check, same_question};
-use super::instance::ProofInstance;
+use super::instance::{ProofInstance, instance_path};
 use super::refusal::ProofRefusal;
 use crate::cadical::lazy::{Unrefuted, refute};
 use crate::cadical::solver::Cadical;
@@ -36,16 +36,9 @@ pub enum ProofError {
     /// What was written is no proof.
     #[error("internal error: {0}")]
     Refused(#[from] ProofRefusal),
-    /// Something went wrong that should not.
+    /// An internal error.
     #[error("internal error: {0}")]
     Internal(String),
-}
-
-/// Where the instance of a proof is: beside it, with `.cnf` at the end of its name.
-pub fn instance_path(proof: &Path) -> PathBuf {
-    let mut name = proof.as_os_str().to_owned();
-    name.push(".cnf");
-    name.into()
 }
 
 /// Writes the proof that these constraints cannot all be met, and its instance beside it, and checks both as they were
@@ -222,7 +215,7 @@ impl Walk<'_> {
     }
 }
 
-/// Lets the solver refute the instance's clauses, and write down how.
+/// Refutes the instance's clauses with the solver, which records the proof.
 fn trace(instance: &Path, seed: u32, budget: &Budget, path: &Path) -> Result<(), ProofError> {
     let internal = |error: anyhow::Error| ProofError::Internal(error.to_string());
     let name = |path: &Path| match path.to_str() {
@@ -243,7 +236,7 @@ fn trace(instance: &Path, seed: u32, budget: &Budget, path: &Path) -> Result<(),
         SolverResult::Unsat => Ok(()),
         SolverResult::Interrupted => Err(match budget.check() {
             Err(reason) => ProofError::Stopped(reason),
-            Ok(()) => ProofError::Internal("the solver stopped without being told to".to_owned()),
+            Ok(()) => ProofError::Internal("the solver stopped unexpectedly".to_owned()),
         }),
         SolverResult::Sat => Err(ProofError::Internal("the cycles leave a choice".to_owned())),
     }

@@ -1,6 +1,6 @@
 //! A small set of constraints that cannot all be met, from the cycles that refuted them.
 //!
-//! The cycles are clauses that hold whatever is demanded. In plain CNF, each constraint demands one of its sides only under
+//! The cycles are clauses that hold under all assumptions. In plain CNF, each constraint requires one of its sides only under
 //! a selector; the selectors that fail together are a core (Eén and Sörensson, 2003), and dropping one after another shrinks
 //! it. Every core that is returned has been refuted on its own, by a run over nothing but its constraints.
 
@@ -17,9 +17,9 @@ use super::phase::{FirstPhase, guess};
 use super::solve::{SolveOutcome, SolvePlan, Start, solve};
 use super::watch::{Stop, Watch};
 
-/// Shrinking may take so long.
+/// Time limit of shrinking.
 const SHARE: Duration = Duration::from_secs(2);
-/// A core of so few constraints is worth trying to drop each of them, with a run over the graph.
+/// In a core of at most this many constraints, each is left out once, with a run over the graph.
 const SMALL: usize = 64;
 
 /// What a core is looked for in.

@@ -1,6 +1,7 @@
 //! The cycle that an edge would close, with as few decided edges as possible and then as short as possible.
 //!
-//! Breadth-first in layers: a layer holds what costs so many decided edges; within it, nodes are taken by the length of their
+//! Breadth-first in layers: a layer holds nodes at the same number of decided edges; within it, nodes are taken by the
+//! length of their
 //! path. Every layer's seeds are found in the order of their length, so two queues merged by length are exact. Only
 //! nodes between the edge's ends in the topological order can lie on the cycle.
 
@@ -41,7 +42,7 @@ impl CycleSearch {
         }
     }
 
-    /// The bytes that a search over so many nodes takes.
+    /// The bytes that a search over this many nodes takes.
     pub fn bytes(n_nodes: usize) -> u64 {
         12 * n_nodes as u64
     }

@@ -144,8 +144,25 @@ pub(crate) fn side_of(lit: Lit) -> Side {
     if lit.is_pos() { Side::Either } else { Side::Or }
 }
 
-/// Whether the known graph and the chosen sides have no cycle together (Kahn's topological sort).
-pub(crate) fn acyclic(known: &Known, sides: &Sides, chosen: &[Lit]) -> bool {
+/// Whether the known graph and the chosen sides have no cycle together: these places put all their edges forward, or a sort does.
+pub(crate) fn acyclic(known: &Known, sides: &Sides, chosen: &[Lit], places: &[u32]) -> bool {
+    let nodes = 0..known.n_nodes() as u32;
+    let is_forward = |from: u32, to: u32| match (places.get(from as usize), places.get(to as usize))
+    {
+        (Some(from), Some(to)) => from < to,
+        _ => false,
+    };
+    let mut known_edges =
+        nodes.flat_map(|from| known.successors(from).iter().map(move |&to| (from, to)));
+    chosen.iter().all(|&lit| {
+        let mut edges = sides.edges(lit).map(|edge| sides.ends(edge));
+        edges.all(|(from, to)| is_forward(from, to))
+    }) && known_edges.all(|(from, to)| is_forward(from, to))
+        || sorted(known, sides, chosen)
+}
+
+/// Whether the known graph and the chosen sides have no cycle together, by Kahn's topological sort.
+fn sorted(known: &Known, sides: &Sides, chosen: &[Lit]) -> bool {
     let n_nodes = known.n_nodes();
     let mut waiting: Vec<u32> = (0..n_nodes as u32)
         .map(|node| known.predecessors(node).len() as u32)

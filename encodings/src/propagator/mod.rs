@@ -50,18 +50,19 @@ use crate::grown::Grown;
 
 pub(crate) const NAME: &str = "cadical/propagator";
 
-/// A question is hard when the given order leads into so many cycles. Counted, not timed, so that runs can be repeated.
+/// A question is hard when the given order leads to this many cycles. Counted, not timed, so that runs are reproducible.
 const HARD: u64 = 500;
-/// The first order of a large question leads into more cycles without being hard: as many again for every so many constraints.
+/// The first order of a large question leads to more cycles without being hard: as many again per this many constraints.
 const AS_MANY_AGAIN: u64 = 16_000;
 
-/// An order that violates so many constraints for a hundred nodes is annealed before anything is repaired: no such order was seen
-/// to be repaired within [`HARD`] cycles (heavy-write workloads violate about 100, those of half reads up to 30, which are repaired).
+/// An order that violates this many constraints per hundred nodes is annealed before anything is repaired: no such
+/// order was repaired within [`HARD`] cycles (heavy-write workloads violate about 100, those of half reads up to 30,
+/// which are repaired).
 const HOPELESS: usize = 60;
-/// Small questions are repaired first in any case.
+/// Small questions are always repaired first.
 const SMALL: usize = 1_000;
 
-/// Who decides what next.
+/// How the next decision is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Decide {
     /// Only constraints that the current order violates, surest first.
@@ -95,19 +96,19 @@ impl Decide {
     }
 }
 
-/// What may be chosen about `cadical/propagator`.
+/// Options of `cadical/propagator`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PropagatorOptions {
     /// Which side to try first.
     pub phase: FirstPhase,
     /// Which constraint to decide next.
     pub decide: Decide,
-    /// Whether to anneal when the first order turns out to be hard to repair.
+    /// Whether to anneal if the first order is hard to repair.
     pub anneal: bool,
-    /// Whether a cycle that is learned has as few decided edges as possible; else it is any that is short.
+    /// Whether a learned cycle has as few decided edges as possible; otherwise it is any short one.
     pub minimise: bool,
-    /// Whether to learn, before it is tried, which sides a decision makes impossible: by looking at so many nodes each way; 0 is
-    /// not at all.
+    /// Whether to learn in advance which sides a decision makes impossible, by looking at this many nodes in each
+    /// direction; 0 is off.
     pub propagate: usize,
 }
 
@@ -133,7 +134,7 @@ pub struct Propagator {
     faults: Faults,
     /// Sides to try first, while a question with a hint is decided.
     assumed: Vec<Lit>,
-    /// Where a device that cools comes from.
+    /// The source of a device that cools.
     cooler: Option<CoolerSource>,
     /// Whether to anneal where there are choices too.
     anneals_choices: bool,
@@ -154,7 +155,7 @@ impl Propagator {
         }
     }
 
-    /// Anneals after so many cycles, so that tests can have it on small questions.
+    /// Anneals after this many cycles, so that tests can use it on small questions.
     #[doc(hidden)]
     #[must_use]
     pub fn hard_after(mut self, n_cycles: u64) -> Propagator {
@@ -162,7 +163,7 @@ impl Propagator {
         self
     }
 
-    /// Small questions, too, are annealed before they are repaired, so that tests can have it.
+    /// Small questions, too, are annealed before they are repaired, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn anneal_small(mut self) -> Propagator {
@@ -170,7 +171,7 @@ impl Propagator {
         self
     }
 
-    /// Questions with choices are annealed as well, so that tests can have it.
+    /// Questions with choices are annealed as well, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn anneal_choices(mut self) -> Propagator {
@@ -187,7 +188,7 @@ impl Propagator {
         self
     }
 
-    /// The whole search; it runs in a thread of its own, so that the caller's thread can tell of its progress.
+    /// The whole search; it runs in a thread of its own, so that the caller's thread can report its progress.
     fn search(
         &self,
         question: &Question<'_>,
@@ -218,7 +219,7 @@ impl Propagator {
                 Decision::Choices(chosen.into_iter().map(side_of).collect())
             }
             SolveOutcome::Stopped(reason) => Decision::Unknown(reason),
-            SolveOutcome::GaveUp => return Err("it gave up unasked".to_owned()),
+            SolveOutcome::GaveUp => return Err("it gave up unexpectedly".to_owned()),
             SolveOutcome::Refuted => {
                 let refuted = Refuted {
                     known: &known,
@@ -248,7 +249,7 @@ impl Propagator {
         events: &Sender<ProgressEvent>,
         stats: &mut DecideStats,
     ) -> Result<(SolveOutcome, Vec<i32>), String> {
-        // Where there are choices, no order meets all constraints by itself, and cooling would go on for nothing.
+        // If there are choices, no order meets all constraints by itself, and cooling would not end.
         let anneals = self.options.anneal
             && (self.anneals_choices || !question.has_choices)
             && self.options.decide == Decide::Repair
@@ -321,7 +322,7 @@ impl Propagator {
             stats.moves = line.n_moves();
             // Nothing is left to repair.
             if let Some(chosen) = forward(sides, &best)
-                && acyclic(known, sides, &chosen)
+                && acyclic(known, sides, &chosen, &best)
             {
                 return Ok((SolveOutcome::Met(chosen), lemmas));
             }

@@ -56,7 +56,7 @@ impl Order {
         }
     }
 
-    /// The bytes that an order over so many nodes and edges takes.
+    /// The bytes that an order over this many nodes and edges takes.
     pub fn bytes(n_nodes: usize, n_edges: usize) -> u64 {
         29 * n_nodes as u64 + 20 * n_edges as u64
     }
@@ -97,7 +97,7 @@ impl Order {
         true
     }
 
-    /// Removes the edges that came last until so many are left.
+    /// Removes the latest edges until this many are left.
     pub fn shrink(&mut self, n_linked: usize) {
         for edge in self.linked.drain(n_linked..).rev() {
             let (from, to) = self.sides.ends(edge as usize);

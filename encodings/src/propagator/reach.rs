@@ -1,7 +1,7 @@
 //! `propagate`: the open sides that a new edge makes impossible, found by searches that are bounded.
 //!
 //! An edge that would run from what follows the new one back to what precedes it closes a cycle, so its side cannot be chosen.
-//! The search sees at most so many nodes each way; what it misses is found when it is chosen.
+//! The search visits at most this many nodes in each direction; what it misses is found when it is chosen.
 
 use super::graph::Sides;
 use super::order::{NONE, Order};
@@ -17,7 +17,7 @@ pub(crate) struct SideReach {
 }
 
 impl SideReach {
-    /// Sees at most `bound` nodes each way.
+    /// Visits at most `bound` nodes in each direction.
     pub fn new(sides: &Sides, n_nodes: usize, bound: usize) -> SideReach {
         let mut starts = vec![0u32; n_nodes + 1];
         let target = |edge: usize| sides.ends(edge).1 as usize;

@@ -1,6 +1,6 @@
 //! A question that grows, on one solver: clauses, cycles and the order are kept from answer to answer.
 //!
-//! The graph is laid out again before each answer, which is linear; what took a search is not searched for again.
+//! The graph is laid out again before each answer, which is linear; search results are kept.
 
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
@@ -193,7 +193,7 @@ impl Keep for KeptPropagator {
         let decision = match outcome? {
             SolveOutcome::Met(chosen) => self.met(&chosen)?,
             SolveOutcome::Stopped(reason) => Decision::Unknown(reason),
-            SolveOutcome::GaveUp => return Err("it gave up unasked".to_owned()),
+            SolveOutcome::GaveUp => return Err("it gave up unexpectedly".to_owned()),
             SolveOutcome::Refuted => Decision::Core(self.core(budget)),
         };
         stats.solve = started.elapsed();

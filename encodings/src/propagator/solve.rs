@@ -20,19 +20,19 @@ use super::{Decide, PropagatorOptions};
 use crate::faults::Faults;
 use crate::grown::Clauses;
 
-/// What a run found.
+/// The result of a run.
 pub(crate) enum SolveOutcome {
     /// A literal for each constraint; their edges have no cycle with the known ones.
     Met(Vec<Lit>),
     /// They cannot all be met: the cycles leave no choice.
     Refuted,
-    /// So many cycles were found that it gave up, as it was asked to.
+    /// It gave up after the requested number of cycles.
     GaveUp,
     /// The budget ended.
     Stopped(StopReason),
 }
 
-/// What runs find out, whatever they end with.
+/// Further results of runs.
 #[derive(Default)]
 pub(crate) struct RunMemory {
     /// All cycles, as clauses, each closed by 0.
@@ -41,7 +41,7 @@ pub(crate) struct RunMemory {
     pub places: Vec<u32>,
 }
 
-/// What a run needs besides the graph.
+/// The parameters of a run besides the graph.
 pub(crate) struct SolvePlan {
     pub options: PropagatorOptions,
     pub seed: u32,
@@ -57,13 +57,13 @@ pub(crate) struct Start<'a> {
     pub lemmas: &'a [i32],
     /// Clauses that the solver has, and that the order alone does not show to be met.
     pub clauses: Rc<Clauses>,
-    /// Give up after so many cycles.
+    /// Give up after this many cycles.
     pub max_cycles: u64,
     /// Sides to try first, all at once.
     pub assumed: &'a [Lit],
 }
 
-/// After so many rejects nothing is assumed any more.
+/// After this many rejections nothing is assumed any more.
 const MOST_REJECTS: u64 = 32;
 
 /// Runs a new solver; also returns the cycles, as clauses, each closed by 0.
@@ -89,7 +89,7 @@ pub(crate) fn solve(
     Ok((outcome, memory.lemmas))
 }
 
-/// Runs a solver, which may know clauses of earlier runs over fewer constraints. An answer that does not stand up to a topological
+/// Runs a solver, which may have clauses of earlier runs over fewer constraints. An answer that fails a topological
 /// sort is an error.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn run(
@@ -149,7 +149,7 @@ pub(crate) fn run(
     for constraint in 0..n_constraints as u32 {
         let lit = Lit::positive(constraint).to_ipasir();
         solver.add_observed_var(lit);
-        // What earlier runs settled for good is not told again by every way that a solver settles it.
+        // What earlier runs fixed at the root is not reported again by every callback.
         match solver.fixed(lit) {
             0 => {}
             value => theory
@@ -171,7 +171,7 @@ pub(crate) fn run(
             solver.assume(lit.to_ipasir());
         }
         let status = solver.solve();
-        // A no counts only if no assumption is to blame; else those that are go, and all that was learned stays.
+        // UNSAT counts only if no assumption was used; otherwise those used are dropped, and all learned clauses stay.
         let is_free = !assumed
             .iter()
             .any(|lit| status == Status::UNSATISFIABLE && solver.failed(lit.to_ipasir()));
@@ -214,23 +214,23 @@ pub(crate) fn run(
             return match watch.reason() {
                 Some(reason) => Ok(SolveOutcome::Stopped(reason)),
                 None if theory.gave_up() => Ok(SolveOutcome::GaveUp),
-                None => Err("the solver stopped without being told to".to_owned()),
+                None => Err("the solver stopped unexpectedly".to_owned()),
             };
         }
     };
-    if acyclic(known, sides, &chosen) {
+    if acyclic(known, sides, &chosen, &memory.places) {
         Ok(SolveOutcome::Met(chosen))
     } else {
-        Err("the sides it chose close a cycle".to_owned())
+        Err("the chosen sides close a cycle".to_owned())
     }
 }
 
-/// A solver that knows nothing.
+/// A new solver.
 pub(crate) fn configured(plan: &SolvePlan) -> CaDiCal {
     let mut solver = CaDiCal::new();
     solver.set("quiet", 1);
     solver.set("seed", (plan.seed % 2_000_000_000) as i32);
-    // Every variable is observed and hence frozen, so eliminating them is in vain; local search and lucky phases
+    // Every variable is observed and therefore frozen, so eliminating variables is useless; local search and lucky phases
     // know nothing of cycles.
     for option in ["elim", "lucky", "walk"] {
         solver.set(option, 0);

@@ -2,7 +2,7 @@
 //!
 //! Invariant: `queue` holds what the solver has assigned, in its order; of these the first `n_done` literals have their edges
 //! in the order. A literal whose edge closes a cycle waits there, and all that come after it wait behind it: an assignment
-//! that arrives while a lemma is pending must not be lost. A pending lemma is worth nothing after a backtrack.
+//! that arrives while a lemma is pending must not be lost. A pending lemma is void after a backtrack.
 
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ use super::unmet::Unmet;
 use super::watch::Watch;
 use crate::faults::Faults;
 
-/// Who chooses the next constraint to decide.
+/// How the next constraint to decide is chosen.
 pub(crate) enum Choose {
     /// The order: only what it violates.
     Repair(Repair),
@@ -34,12 +34,12 @@ pub(crate) enum Choose {
     Solver,
 }
 
-/// How far the search goes.
+/// The limits of the search.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// It gives up after so many conflicts with cycles.
+    /// It gives up after this many conflicts with cycles.
     pub max_cycles: u64,
-    /// Theory propagation sees so many nodes each way; 0 is none.
+    /// Theory propagation visits this many nodes in each direction; 0 is off.
     pub propagate: usize,
     /// Whether cycles are minimised.
     pub minimise: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Theory {
     n_cycles: u64,
     /// Of these, those that were conflicts.
     n_conflicts: u64,
-    /// The search gives up after so many.
+    /// The search gives up after this many.
     max_cycles: u64,
     witness: Option<Vec<Lit>>,
     failure: Option<&'static str>,
@@ -134,7 +134,7 @@ impl Theory {
         }
     }
 
-    /// The sides that the order satisfies, if it came to satisfy all constraints.
+    /// The sides that the order satisfies, if it satisfies all constraints.
     pub fn take_witness(&mut self) -> Option<Vec<Lit>> {
         self.witness.take()
     }
@@ -159,7 +159,7 @@ impl Theory {
         self.n_conflicts >= self.max_cycles
     }
 
-    /// What went wrong, if something did.
+    /// The internal error, if there was one.
     pub fn failure(&self) -> Option<&'static str> {
         self.failure
     }
@@ -237,7 +237,7 @@ impl Theory {
         self.lemma = Some(Lemma { literals, read: 0 });
     }
 
-    /// A mutant's mistake: while a lemma is pending, even over a backtrack, what waits counts as done without its edges.
+    /// A mutant's mistake: while a lemma is pending, even over a backtrack, waiting literals count as done without their edges.
     fn drop_waiting(&mut self) {
         while self.n_done < self.queue.len() {
             self.linked_before.push(self.order.n_linked() as u32);
@@ -247,7 +247,7 @@ impl Theory {
 
     fn assign(&mut self, lit: Lit) {
         let value = if lit.is_pos() { 1 } else { -1 };
-        // Assignments at the root may be told twice.
+        // Assignments at the root may be reported twice.
         if self.values[lit.vidx()] == value {
             return;
         }

@@ -1,4 +1,4 @@
-//! What the callbacks and the thread that started them tell each other: the budget, the reason for stopping, progress.
+//! Shared state of the callbacks and their thread: the budget, the reason for stopping, progress.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use kingsnake_context::progress::ProgressEvent;
 /// Interval between two progress reports.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Asks the budget between callbacks, and remembers its answer.
+/// Polls the budget between callbacks, and remembers its answer.
 pub(crate) struct Watch {
     budget: Budget,
     reason: RefCell<Option<StopReason>>,
@@ -55,7 +55,7 @@ impl Watch {
         self.finished.get()
     }
 
-    /// Ends the search: there is nothing left to find out.
+    /// Ends the search: there is nothing left to find.
     pub fn finish(&self) {
         self.finished.set(true);
     }
@@ -65,19 +65,19 @@ impl Watch {
         self.reason.borrow().clone()
     }
 
-    /// Tells how far the search is, now and then.
+    /// Reports the progress of the search from time to time.
     pub fn tell(&self, event: impl FnOnce() -> ProgressEvent) {
         if let Some(events) = &self.events
             && self.told.get().elapsed() >= EVERY
         {
             self.told.set(Instant::now());
-            // Nobody listens any more when the receiver is gone, which is no reason to stop.
+            // The receiver may be gone, which is no reason to stop.
             let _ = events.send(event());
         }
     }
 }
 
-/// The solver's own question whether to go on.
+/// The solver's query whether to continue.
 pub(crate) struct Stop(pub Rc<Watch>);
 
 impl Terminator for Stop {

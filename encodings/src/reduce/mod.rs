@@ -1,4 +1,4 @@
-//! The question without what lies on no cycle, as the plain encodings and `cadical/lazy` take it.
+//! The question without everything that lies on no cycle, for the plain encodings and `cadical/lazy`.
 //!
 //! 1. A cycle stays within one strongly connected component of the graph of all known edges and all sides' edges. A side
 //!    without an edge inside a component is free: it is taken, its constraint is dropped, and with it the other side;
@@ -22,7 +22,7 @@ use self::contract::Contraction;
 pub(crate) use self::rows::BitRows;
 use crate::propagator::start;
 
-/// What is left of a question.
+/// The reduced question.
 pub(crate) struct Arena {
     /// Known reachability, and the components.
     pub rows: BitRows,
@@ -46,7 +46,7 @@ pub(crate) struct Arena {
 pub(crate) enum Failed {
     /// The budget ended.
     Stopped(StopReason),
-    /// The question is none: its known graph has a cycle.
+    /// There is no question: the known graph has a cycle.
     Cyclic,
 }
 

@@ -18,7 +18,7 @@ impl BitRows {
             .sum()
     }
 
-    /// Nobody reaches anybody yet.
+    /// No node reaches another yet.
     pub fn new(starts: Vec<u32>) -> BitRows {
         let mut offsets = vec![0];
         let mut component = Vec::new();
@@ -35,7 +35,7 @@ impl BitRows {
         }
     }
 
-    /// Says which nodes of its component a node reaches.
+    /// Sets which nodes of its component a node reaches.
     pub fn set(&mut self, node: u32, row: &[u64]) {
         let range = self.range(node);
         self.bits[range].copy_from_slice(row);
@@ -66,7 +66,7 @@ impl BitRows {
         self.starts.len() - 1
     }
 
-    /// Which nodes of its component a node reaches, itself left out.
+    /// The nodes of its component that a node reaches, except itself.
     #[inline]
     pub fn row(&self, node: u32) -> &[u64] {
         &self.bits[self.range(node)]

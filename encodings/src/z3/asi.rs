@@ -13,9 +13,9 @@ use super::gsi::{Installed, times};
 use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::terms::Term;
-use super::{Asked, Encoding, Stated};
+use super::{Asked, Stated, Z3Encoding};
 
-pub(super) const ENCODING: Encoding = Encoding {
+pub(super) const ENCODING: Z3Encoding = Z3Encoding {
     name: "z3/asi",
     logic: Some("QF_IDL"),
     params: &[],

@@ -10,9 +10,9 @@ use kingsnake_graph::decide::Side;
 
 use super::session::{Halt, Z3Session};
 use super::terms::Term;
-use super::{Asked, Encoding, Stated};
+use super::{Asked, Stated, Z3Encoding};
 
-pub(super) const ENCODING: Encoding = Encoding {
+pub(super) const ENCODING: Z3Encoding = Z3Encoding {
     name: "z3/gsi",
     logic: Some("QF_IDL"),
     params: &[],

@@ -1,6 +1,6 @@
 //! Sides to be tried first: each is a Boolean of its own, assumed beside the demands in one solver that keeps what it learns.
 //!
-//! Invariant: a no that needs one of them is not trusted; the ones that it needs are given up, and the solver is asked again.
+//! Invariant: UNSAT that needs one of them is not trusted; the needed ones are dropped, and the solver is asked again.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::decide::{DecideStats, Side};
@@ -15,7 +15,7 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    /// States what each of the assumptions means, for constraints that were all stated.
+    /// States the meaning of each of the assumptions, for constraints that were all stated.
     pub fn new(
         sides: &[(u32, Side)],
         stated: &Stated,
@@ -35,7 +35,7 @@ impl Hints {
         Ok(Hints { assumed })
     }
 
-    /// Asks with all that is assumed, and with less and less of it while the answer is no. `trusting` believes the first.
+    /// Asks with all assumptions, and with fewer and fewer while the answer is UNSAT. `trusting` accepts the first answer.
     pub fn check(
         mut self,
         stated: &Stated,

@@ -1,7 +1,7 @@
 //! Z3's C interface: the functions that the back ends call, found in Z3's shared library when one of them is first used.
 //!
-//! Nothing is linked, so the program builds and starts without Z3, and a Z3 of the system, of a package or of `scripts/z3` serves
-//! alike. The signatures are those of `z3_api.h`, which have been the same since [`OLDEST`].
+//! Nothing is linked, so the program builds and starts without Z3, and a Z3 of the system, of a package or of
+//! `scripts/z3` works equally. The signatures are those of `z3_api.h`, unchanged since [`OLDEST`].
 
 // A function of a foreign library has the signature that its documentation says; nothing can check it.
 #![allow(unsafe_code)]
@@ -17,10 +17,10 @@ use libloading::Library;
 /// The oldest Z3 with these signatures.
 const OLDEST: [c_uint; 3] = [4, 13, 3];
 
-/// Names the library, or its directory, and goes before all other places.
+/// Names the library, or its directory, and overrides all other places.
 const VARIABLE: &str = "KINGSNAKE_Z3";
 
-/// What the library is called. Debian's has its second name without its development files.
+/// The names of the library. Debian's has the second name without its development files.
 const NAMES: &[&str] = if cfg!(target_os = "macos") {
     &["libz3.dylib"]
 } else if cfg!(windows) {
@@ -139,7 +139,7 @@ functions! {
     stats_get_double_value = "Z3_stats_get_double_value" (Context, *mut RawStats, c_uint) -> c_double;
 }
 
-/// The library's functions; it is loaded at the first call. The error says where it was looked for.
+/// The library's functions; it is loaded at the first call. The error lists where it was searched.
 pub(super) fn functions() -> Result<&'static Functions, String> {
     static LOADED: OnceLock<Result<Functions, String>> = OnceLock::new();
     LOADED.get_or_init(load).as_ref().map_err(Clone::clone)
@@ -150,7 +150,7 @@ fn load() -> Result<Functions, String> {
     let named = env::var_os(VARIABLE).map(PathBuf::from);
     let mut last = String::new();
     for place in places(named.as_deref(), program.as_deref()) {
-        // SAFETY: Z3's library does nothing when it is loaded but set up its own data.
+        // SAFETY: loading Z3's library only sets up its own data.
         match unsafe { Library::new(&place) } {
             Ok(library) => {
                 let functions = Functions::of(&library)?;

@@ -1,7 +1,7 @@
 //! The back ends `z3/…`: the question as a formula, each in its own theory.
 //!
-//! Every constraint is demanded by a Boolean of its own, so that Z3 names the ones that fail together. What Z3 answers is not
-//! trusted: choices are sorted topologically, and a core is put to a solver of its own.
+//! Every constraint is required by a Boolean of its own, so that Z3 names those that fail together. Z3's answers are
+//! not trusted: choices are sorted topologically, and a core is checked by a solver of our own.
 
 mod asi;
 mod difference;
@@ -38,14 +38,14 @@ use crate::propagator::graph::{Known, Sides, acyclic};
 
 /// Z3 walks terms by recursion.
 const STACK: usize = 64 << 20;
-/// What Z3 keeps for an assertion about an edge and for a constraint, roughly, in bytes.
+/// Approximate size in Z3 of an assertion about an edge and of a constraint, in bytes.
 const BYTES: [u64; 2] = [700, 2000];
 
-/// So many assertions take Z3 long to give back.
+/// Z3 takes long to free this many assertions.
 const MANY: usize = 50_000;
 
-/// How a question is put.
-pub(crate) struct Encoding {
+/// How a question is stated.
+pub(crate) struct Z3Encoding {
     pub name: &'static str,
     /// The logic, if Z3 has a solver for it that is better than the general one.
     logic: Option<&'static str>,
@@ -55,13 +55,13 @@ pub(crate) struct Encoding {
     only_si: bool,
 }
 
-pub(crate) const DIFFERENCE: &Encoding = &difference::ENCODING;
-pub(crate) const ORDER: &Encoding = &order::ENCODING;
-pub(crate) const PROPAGATOR: &Encoding = &propagator::ENCODING;
-pub(crate) const GSI: &Encoding = &gsi::ENCODING;
-pub(crate) const ASI: &Encoding = &asi::ENCODING;
+pub(crate) const DIFFERENCE: &Z3Encoding = &difference::ENCODING;
+pub(crate) const ORDER: &Z3Encoding = &order::ENCODING;
+pub(crate) const PROPAGATOR: &Z3Encoding = &propagator::ENCODING;
+pub(crate) const GSI: &Z3Encoding = &gsi::ENCODING;
+pub(crate) const ASI: &Z3Encoding = &asi::ENCODING;
 
-/// What is asked: some of a question's constraints.
+/// The question: some of the constraints.
 pub(crate) struct Asked<'a> {
     pub question: Question<'a>,
     pub chosen: &'a [u32],
@@ -91,9 +91,9 @@ impl Asked<'_> {
     }
 }
 
-/// A question that was put. For each chosen constraint, in their order:
+/// A stated question. For each chosen constraint, in their order:
 pub(crate) struct Stated {
-    /// what demands it,
+    /// the Boolean that requires it,
     pub demands: Vec<Term>,
     /// and what is true in a model that takes its first side; else the model takes its second.
     pub either: Vec<Term>,
@@ -104,21 +104,21 @@ pub(crate) struct Stated {
 /// The back ends.
 #[derive(Clone)]
 pub(crate) struct Z3 {
-    encoding: &'static Encoding,
+    encoding: &'static Z3Encoding,
     seed: u32,
     /// Sides to be tried first.
     assumed: Vec<(u32, Side)>,
     faults: Z3Faults,
 }
 
-/// What one run found.
+/// The result of one run.
 enum Z3Run {
     Met(Vec<Side>),
     Refuted(Vec<u32>),
 }
 
 impl Z3 {
-    pub(crate) fn new(encoding: &'static Encoding, options: &BackendOptions) -> Z3 {
+    pub(crate) fn new(encoding: &'static Z3Encoding, options: &BackendOptions) -> Z3 {
         Z3 {
             encoding,
             seed: options.seed,
@@ -251,10 +251,10 @@ fn expect_acyclic(question: &Question<'_>, sides: &[Side]) -> Result<(), Halt> {
         .enumerate()
         .map(|(at, &side)| Lit::new(at as u32, side == Side::Or))
         .collect();
-    if acyclic(&Known::of(question), &edges, &chosen) {
+    if acyclic(&Known::of(question), &edges, &chosen, &[]) {
         return Ok(());
     }
-    Err(Halt::Failed("the sides it chose close a cycle".to_owned()))
+    Err(Halt::Failed("the chosen sides close a cycle".to_owned()))
 }
 
 impl Backend for Z3 {

@@ -1,18 +1,18 @@
-//! Deliberate mistakes in what Z3 is told and in what is trusted of its answers, each of which must be noticed.
+//! Deliberate mistakes in the statements to Z3 and in what is trusted of its answers; each must be noticed.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_context::progress::Silent;
 use kingsnake_graph::decide::{Backend, DecideError, Decision, Side};
 
-use super::{ASI, DIFFERENCE, Encoding, GSI, ORDER, PROPAGATOR, Z3};
+use super::{ASI, DIFFERENCE, GSI, ORDER, PROPAGATOR, Z3, Z3Encoding};
 use crate::BackendOptions;
 use crate::faults::Z3Faults;
 use crate::support::suite::{small_histories, small_questions};
 use crate::support::{Owned, Rng, small};
 
-const ALL: [&Encoding; 5] = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
+const ALL: [&Z3Encoding; 5] = [DIFFERENCE, ORDER, PROPAGATOR, GSI, ASI];
 
-fn judged(encoding: &'static Encoding, faults: Z3Faults) -> Result<[usize; 2], String> {
+fn judged(encoding: &'static Z3Encoding, faults: Z3Faults) -> Result<[usize; 2], String> {
     let make = |options: &BackendOptions| -> Box<dyn Backend> {
         let mut backend = Z3::new(encoding, options);
         backend.faults = faults;

@@ -5,9 +5,9 @@
 
 use super::session::{Halt, Z3Session};
 use super::sides::Taken;
-use super::{Asked, Encoding, Stated};
+use super::{Asked, Stated, Z3Encoding};
 
-pub(super) const ENCODING: Encoding = Encoding {
+pub(super) const ENCODING: Z3Encoding = Z3Encoding {
     name: "z3/order",
     logic: None,
     params: &[],

@@ -23,12 +23,12 @@ use super::library::{Functions, RawAst, RawCallback, RawContext};
 use super::session::{Halt, Z3Session};
 use super::sides::Taken;
 use super::terms::{Term, handles};
-use super::{Asked, Encoding, Stated};
+use super::{Asked, Stated, Z3Encoding};
 use crate::propagator::cycle::CycleSearch;
 use crate::propagator::graph::{Known, Sides};
 use crate::propagator::order::Order;
 
-pub(super) const ENCODING: Encoding = Encoding {
+pub(super) const ENCODING: Z3Encoding = Z3Encoding {
     name: "z3/propagator",
     logic: None,
     params: &[],
@@ -49,21 +49,21 @@ fn state(asked: &Asked<'_>, session: &mut Z3Session<'_>) -> Result<Stated, Halt>
         .flat_map(|at| [Side::Either, Side::Or].map(|side| taken.side(at, side)))
         .collect();
     let order = Order::new(known, Rc::clone(&sides), places, false);
-    let mut theory = Theory::new(session, order, sides, sides_taken);
+    let mut theory = Z3Theory::new(session, order, sides, sides_taken);
     theory.silent = asked.faults.silent_cycles();
     connect(session, theory)?;
     Ok(taken.stated(0))
 }
 
 /// A theory that a solver calls back.
-pub(crate) struct Connected(NonNull<Theory>);
+pub(crate) struct Connected(NonNull<Z3Theory>);
 
 impl Connected {
-    fn new(theory: Theory) -> Connected {
+    fn new(theory: Z3Theory) -> Connected {
         Connected(NonNull::from(Box::leak(Box::new(theory))))
     }
 
-    /// How many cycles were told.
+    /// How many cycles were reported.
     pub fn n_cycles(&self) -> u64 {
         // SAFETY: the theory lives as long as `self`, and no callback is under way: the solver is not at work.
         unsafe { self.0.as_ref() }.n_cycles
@@ -78,7 +78,7 @@ impl Drop for Connected {
 }
 
 /// Acyclicity. Invariant: the edges of the first `linked.len()` sides of the trail are linked, and none else.
-struct Theory {
+struct Z3Theory {
     z3: &'static Functions,
     context: *mut RawContext,
     order: Order,
@@ -89,28 +89,28 @@ struct Theory {
     literals: HashMap<Term, Lit>,
     never: Term,
     always: Term,
-    /// The sides taken, in the order of being told.
+    /// The sides taken, in the order of their callbacks.
     trail: Vec<Lit>,
     /// For each side whose edges are linked, how many edges were linked before.
     linked: Vec<usize>,
     /// For each open scope, how long the trail was when it began.
     scopes: Vec<usize>,
-    /// A cycle was told that Z3 has not yet backtracked from.
+    /// A cycle was reported that Z3 has not yet backtracked from.
     conflicting: bool,
     cycle: Vec<Lit>,
     n_cycles: u64,
-    /// A mutant for the tests: cycles are not told.
+    /// A mutant for the tests: cycles are not reported.
     silent: bool,
 }
 
-impl Theory {
-    fn new(session: &Z3Session<'_>, order: Order, edges: Rc<Sides>, sides: Vec<Term>) -> Theory {
+impl Z3Theory {
+    fn new(session: &Z3Session<'_>, order: Order, edges: Rc<Sides>, sides: Vec<Term>) -> Z3Theory {
         let literals = sides
             .iter()
             .enumerate()
             .map(|(at, &side)| (side, Lit::new(at as u32 / 2, at % 2 == 1)))
             .collect();
-        Theory {
+        Z3Theory {
             z3: session.z3(),
             context: session.raw(),
             search: CycleSearch::new(order.places().len()),
@@ -217,7 +217,7 @@ impl Conflict {
 }
 
 /// Hands the theory to the solver, and to the session, which keeps it.
-fn connect(session: &mut Z3Session<'_>, theory: Theory) -> Result<(), Halt> {
+fn connect(session: &mut Z3Session<'_>, theory: Z3Theory) -> Result<(), Halt> {
     let (z3, context, solver) = (session.z3(), session.raw(), session.solver());
     let sides = theory.sides.clone();
     let pointer = session.keep(Connected::new(theory)).0.as_ptr();
@@ -239,9 +239,9 @@ fn connect(session: &mut Z3Session<'_>, theory: Theory) -> Result<(), Halt> {
 /// # Safety
 ///
 /// The pointer is a theory's, or null, and no other reference to the theory is alive during `act`.
-unsafe fn with<T>(pointer: *mut c_void, act: impl FnOnce(&mut Theory) -> T) -> Option<T> {
+unsafe fn with<T>(pointer: *mut c_void, act: impl FnOnce(&mut Z3Theory) -> T) -> Option<T> {
     // SAFETY: as promised by the caller.
-    let theory = unsafe { pointer.cast::<Theory>().as_mut() };
+    let theory = unsafe { pointer.cast::<Z3Theory>().as_mut() };
     theory.map(act)
 }
 
@@ -255,7 +255,7 @@ unsafe extern "C" fn pop(pointer: *mut c_void, _: *mut RawCallback, n_scopes: c_
     unsafe { with(pointer, |theory| theory.pop(n_scopes as usize)) };
 }
 
-/// Only solvers that split their work ask for a second theory. This one does not, and would be told by the null.
+/// Only solvers that split their work ask for a second theory. This one does not, and would get null.
 unsafe extern "C" fn fresh(_: *mut c_void, _: *mut RawContext) -> *mut c_void {
     std::ptr::null_mut()
 }
@@ -266,7 +266,7 @@ unsafe extern "C" fn fixed(
     term: *mut RawAst,
     value: *mut RawAst,
 ) {
-    // SAFETY: as in `push`; the reference is gone before Z3 is told of a conflict.
+    // SAFETY: as in `push`; the reference is gone before the conflict is reported to Z3.
     unsafe {
         let found = with(pointer, |theory| {
             theory.fix(Term(term), Term(value));
@@ -281,7 +281,7 @@ unsafe extern "C" fn fixed(
 unsafe extern "C" fn settled(pointer: *mut c_void, callback: *mut RawCallback) {
     // SAFETY: as in `fixed`.
     unsafe {
-        if let Some(conflict) = with(pointer, Theory::link).flatten() {
+        if let Some(conflict) = with(pointer, Z3Theory::link).flatten() {
             conflict.tell(callback);
         }
     }

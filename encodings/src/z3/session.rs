@@ -1,4 +1,4 @@
-//! One Z3 solver: assertions that are counted, checks that end with the budget, and what Z3 tells of them.
+//! One Z3 solver: assertions that are counted, checks that end with the budget, and Z3's statistics.
 //!
 //! Invariant: before a check, the solver holds as many assertions as it was sent; an unknown parameter makes Z3 lose one without
 //! a word.
@@ -21,9 +21,9 @@ use super::library::{FALSE, Functions, RawContext, RawSolver, RawSymbol, TRUE, f
 use super::propagator::Connected;
 use super::terms::{Term, handles};
 
-/// How often the budget is asked while Z3 is at work.
+/// Interval between two polls of the budget while Z3 runs.
 const EVERY: Duration = Duration::from_millis(20);
-/// Between two looks at the budget, so many assertions are sent.
+/// Number of assertions sent between two polls of the budget.
 const STRIDE: usize = 1024;
 
 /// Why a session ended without an answer.
@@ -41,7 +41,7 @@ impl From<StopReason> for Halt {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// Everything that was demanded can be met; for each question, whether it is true in the model.
@@ -161,7 +161,7 @@ impl<'a> Z3Session<'a> {
         }
     }
 
-    /// From now on a check gives up after so many conflicts.
+    /// From now on a check gives up after this many conflicts.
     pub fn limit_conflicts(&self, n_conflicts: u32) {
         self.set(&[("max_conflicts", n_conflicts)]);
     }

@@ -1,4 +1,4 @@
-//! A smaller set of demands that still fail together: what Z3 needed, asked again, then each left out in turn.
+//! A smaller set of requirements that still fail together: those that Z3 needed, asked again, then each left out in turn.
 //!
 //! Counted conflicts limit each question, not time, so that the same seed gives the same core.
 
@@ -7,9 +7,9 @@ use kingsnake_context::budget::Budget;
 use super::session::{Found, Z3Session};
 use super::terms::Term;
 
-/// More conflicts than this a smaller core is not worth.
+/// Limit of conflicts for finding a smaller core.
 const CONFLICTS: u32 = 1000;
-/// Of so few it is worth trying to leave out each.
+/// With at most this many, each is left out once.
 const SMALL: usize = 64;
 
 /// The places of some demands that fail together, `failed` being such.
@@ -45,7 +45,7 @@ pub(super) fn shrink(
         let left_out = without.remove(at);
         match again(&without) {
             Some(Some(smaller)) => {
-                // What a larger set could not spare, its subsets cannot.
+                // What was necessary in a larger set is necessary in its subsets.
                 at = smaller.iter().filter(|&&member| member < left_out).count();
                 core = smaller;
             }

@@ -57,7 +57,7 @@ impl Taken {
         Ok(())
     }
 
-    /// The question as it was put, with so many variables besides these.
+    /// The question as stated, with this many variables besides these.
     pub fn stated(self, n_others: usize) -> Stated {
         Stated {
             n_variables: (2 * self.either.len() + n_others) as u64,

@@ -49,7 +49,7 @@ impl Z3Session<'_> {
         made.collect()
     }
 
-    /// So many nodes of a sort of their own, and a partial order of them.
+    /// This many nodes of a sort of their own, and a partial order of them.
     pub(super) fn nodes(&self, n: usize) -> (Vec<Term>, PartialOrder) {
         let (z3, context) = (self.z3(), self.raw());
         unsafe {

@@ -1,5 +1,5 @@
 #![allow(dead_code)]
-//! Rng questions, the exhaustive answer to them, and the judge of a back end's answer.
+//! Random questions, the exhaustive answer to them, and the judge of a back end's answer.
 
 pub mod brute;
 pub mod problems;

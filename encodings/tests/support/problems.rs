@@ -9,7 +9,7 @@ pub fn problem(rng: &mut Rng) -> Problem {
     problem_of(n_nodes, rng)
 }
 
-/// The same with so many nodes, and more of everything where they are many.
+/// The same with this many nodes, and more of everything if there are many.
 pub fn problem_of(n_nodes: usize, rng: &mut Rng) -> Problem {
     let more = n_nodes.div_ceil(10);
     let mut problem = Problem::new(n_nodes);

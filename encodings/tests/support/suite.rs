@@ -1,5 +1,5 @@
-//! What every back end must do, each as a function that says what is wrong. `agreement.rs` instantiates them all for each
-//! back end by one line, and `lies.rs` shows that each of them notices a lie.
+//! What every back end must do, each as a function that returns what is wrong. `agreement.rs` instantiates them all for
+//! each back end by one line, and `lies.rs` shows that each of them notices a wrong report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,7 +35,7 @@ fn count(tally: &mut [usize; 2], truth: bool) {
     tally[usize::from(!truth)] += 1;
 }
 
-/// Rng questions against enumeration, without an estimate, with a good one, and with a misleading one.
+/// Random questions against enumeration, without an estimate, with a good one, and with a misleading one.
 pub fn small_questions(make: Make, n_questions: u64) -> Judged {
     let mut random = Rng::new(11);
     let mut tally = [0; 2];
@@ -124,7 +124,7 @@ fn verdict(
     }
 }
 
-/// Rng histories, SER and SI, with and without session order, against the brute-force oracle.
+/// Random histories, SER and SI, with and without session order, against the brute-force oracle.
 pub fn small_histories(make: Make, n_histories: u64) -> Judged {
     let mut tally = [0; 2];
     let specs = specs(make, &SPECS);
@@ -241,7 +241,7 @@ pub fn middling(make: Make) -> Judged {
     Ok(tally)
 }
 
-/// How late an answer may come. A second is promised, and what it took is printed; what fails here has not stopped at all,
+/// How late an answer may be. A second is promised, and the time is printed; a failure here did not stop at all,
 /// however busy the machine is.
 pub const LATE: Duration = Duration::from_secs(60);
 
@@ -255,7 +255,7 @@ fn in_time(what: &str, started: Instant, limit: Duration, late: Duration) -> Res
     Ok(())
 }
 
-/// Asks with a limit of 200 ms, then with an interruption from another thread, and wants both to end soon.
+/// Asks with a limit of 200 ms, then with an interruption from another thread, and expects both to end soon.
 fn stops(make: Make, owned: &Owned, late: Duration) -> Result<(), String> {
     let limit = Duration::from_millis(200);
     let started = Instant::now();
@@ -356,7 +356,7 @@ pub fn repeats(make: Make) -> Result<(), String> {
     Ok(())
 }
 
-/// What was asked for is counted: on a question that takes search, no statistic is left out.
+/// Requested statistics are counted: on a question that needs search, none is left out.
 pub fn counts(make: Make) -> Result<(), String> {
     let (decision, stats) = ask(
         make,

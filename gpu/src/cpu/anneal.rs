@@ -1,4 +1,4 @@
-//! The twin of `anneal`: moves the nodes of a colour one after another, counts what is violated, keeps the best points.
+//! The twin of `anneal`: moves the nodes of a colour one after another, counts violated constraints, keeps the best points.
 
 use kingsnake_graph::cool::N_WEIGHTS;
 
@@ -7,7 +7,7 @@ use crate::layout::{AnnealParams, MOST, Params, Reads};
 
 const LAST: u32 = u32::MAX;
 
-/// What a move reads.
+/// The data that a move reads.
 struct MoveView<'a> {
     of: AnnealParams,
     points: &'a [u32],
@@ -168,7 +168,7 @@ impl MoveView<'_> {
         (from, to)
     }
 
-    #[allow(clippy::unused_self)] // It stands beside the kernel's function of the same name.
+    #[allow(clippy::unused_self)] // Corresponds to the kernel's function of the same name.
     fn gaps(&self, mut spans: [(u32, u32); 2], bad: &mut Vec<(u32, u32)>) {
         spans.sort_by_key(|span| span.0);
         let mut open = spans.iter().filter(|span| span.0 < span.1);

@@ -1,4 +1,4 @@
-//! The twins: every kernel once more in plain Rust, under the same name, run from the same recordings.
+//! The twins: every kernel in plain Rust, under the same name, run from the same recordings.
 
 mod anneal;
 mod closure;

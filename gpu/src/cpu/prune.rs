@@ -1,4 +1,4 @@
-//! The twin of `prune`: judges pairs of runs against one band of the matrix, and lists what follows.
+//! The twin of `prune`: judges pairs of runs against one band of the matrix, and lists the results.
 
 use super::params;
 use crate::layout::{
@@ -6,8 +6,8 @@ use crate::layout::{
     Strip, UPPER, VIOLATED, VIOLATIONS,
 };
 
-/// What all kernels read.
-struct View<'a> {
+/// The data that all kernels read.
+struct PruneView<'a> {
     of: PruneParams,
     band: &'a [u32],
     strips: &'a [Strip],
@@ -15,9 +15,9 @@ struct View<'a> {
     lists: &'a [u32],
 }
 
-impl<'a> View<'a> {
+impl<'a> PruneView<'a> {
     fn new(of: PruneParams, [band, strips, runs, lists]: [&'a [u32]; 4]) -> Self {
-        View {
+        PruneView {
             of,
             band,
             strips: bytemuck::cast_slice(strips),
@@ -85,7 +85,7 @@ pub(super) fn judge(of: Params, bound: &mut [Vec<u32>]) {
     let [band, strips, runs, lists, impossible, open] = bound else {
         return;
     };
-    let view = View::new(of, [band, strips, runs, lists]);
+    let view = PruneView::new(of, [band, strips, runs, lists]);
     for item in of.first..of.end {
         let (pair, one, other) = view.pair(item, open);
         if view.is_impossible(one, other) {
@@ -102,7 +102,7 @@ pub(super) fn judge_rows(of: Params, groups: [u32; 2], bound: &mut [Vec<u32>]) {
     let [band, strips, runs, lists, impossible] = bound else {
         return;
     };
-    let view = View::new(of, [band, strips, runs, lists]);
+    let view = PruneView::new(of, [band, strips, runs, lists]);
     for own in of.first..of.first + groups[0] {
         let run = view.runs[own as usize];
         for other in (run.first..run.end).filter(|&other| other != own) {
@@ -121,7 +121,7 @@ pub(super) fn emit(of: Params, bound: &mut [Vec<u32>]) {
     let [band, strips, runs, lists, impossible, open, counters, edges] = bound else {
         return;
     };
-    let view = View::new(of, [band, strips, runs, lists]);
+    let view = PruneView::new(of, [band, strips, runs, lists]);
     let is_implied = of.mode & IMPLIED != 0;
     for item in of.first..of.end {
         let (pair, one, other) = view.pair(item, open);

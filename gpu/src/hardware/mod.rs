@@ -1,5 +1,5 @@
-//! Runs recordings through wgpu. Nothing here panics on a device's account: limits are checked before anything is made,
-//! errors are caught in scopes, and a lost device is noticed.
+//! Runs recordings through wgpu. Nothing here panics because of a device: limits are checked before anything is
+//! created, errors are caught in scopes, and a lost device is noticed.
 
 mod enumerate;
 mod running;
@@ -19,9 +19,9 @@ use crate::recording::{BufferId, Command, Executor, Limits, Recording};
 
 pub(crate) use enumerate::enumerate;
 
-/// How often a wait looks up to see whether it should end.
+/// Interval at which a wait checks whether it should end.
 const LOOK_UP: Duration = Duration::from_millis(50);
-/// A device that is silent for so long is given up.
+/// Time without an answer after which a device is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// An open device.
 pub(crate) struct Hardware {
@@ -34,16 +34,16 @@ pub(crate) struct Hardware {
     pipelines: HashMap<Kernel, (wgpu::BindGroupLayout, wgpu::ComputePipeline)>,
     buffers: Vec<Option<wgpu::Buffer>>,
     trouble: Arc<Mutex<Option<String>>>,
-    /// How long kernels took, as the device tells.
+    /// The time of kernels, as the device reports it.
     time: Duration,
 }
 
 /// How a device is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Opening {
-    /// Do without subgroup operations even where there are some.
+    /// Do not use subgroup operations even if there are any.
     pub(crate) plain: bool,
-    /// Touch at most so many words in one dispatch.
+    /// Maximum number of words touched per dispatch.
     pub(crate) work: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ impl Hardware {
         let trouble = Arc::new(Mutex::new(None));
         let noted = Arc::clone(&trouble);
         device.set_device_lost_callback(move |reason, message| {
-            // A device that is closed says so too.
+            // A closed device is reported the same way.
             if reason != wgpu::DeviceLostReason::Destroyed {
                 note(&noted, format!("the device was lost: {message}"));
             }
@@ -108,12 +108,12 @@ impl Hardware {
         })
     }
 
-    /// The time that kernels took so far, where the device can tell.
+    /// The time of kernels so far, if the device measures it.
     pub(crate) fn time(&self) -> Option<Duration> {
         self.has_timestamps.then_some(self.time)
     }
 
-    /// Does something, and returns the errors that it caused.
+    /// Runs a function, and returns the errors that it caused.
     fn guarded<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> Result<T, DeviceError> {
         let scopes = [
             wgpu::ErrorFilter::OutOfMemory,
@@ -207,7 +207,7 @@ impl Hardware {
         self.pipelines.insert(kernel, (layout, pipeline));
     }
 
-    /// Waits for a submission; hears the budget and notices a lost device while it does.
+    /// Waits for a submission, while polling the budget and noticing a lost device.
     fn wait(&self, index: &wgpu::SubmissionIndex, budget: &Budget) -> Result<(), DeviceError> {
         let begun = Instant::now();
         loop {
@@ -234,7 +234,7 @@ fn note(trouble: &Mutex<Option<String>>, what: String) {
     trouble.get_or_insert(what);
 }
 
-/// wgpu's errors go on for pages.
+/// wgpu's errors are pages long.
 fn first_line(error: &str) -> String {
     let lines: Vec<&str> = error
         .lines()

@@ -1,4 +1,4 @@
-//! A recording under way: encoded, submitted in pieces that no watchdog minds, timed, and read back.
+//! A running recording: encoded, submitted in pieces short enough for any watchdog, timed, and read back.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -36,7 +36,7 @@ impl Running<'_, '_> {
         })
     }
 
-    /// Hands over what was recorded. At most two submissions are under way, so that a budget that ends is soon heard.
+    /// Submits what was recorded. At most two submissions run at a time, so that the end of the budget is soon noticed.
     fn submit(&mut self) -> Result<(), DeviceError> {
         let Some(encoder) = self.encoder.take() else {
             return Ok(());
@@ -58,7 +58,7 @@ impl Running<'_, '_> {
         }
     }
 
-    /// Dispatches that follow each other share a pass, as long as they are not too much together.
+    /// Consecutive dispatches share a pass, unless they are too much together.
     fn dispatch(
         &mut self,
         dispatches: &[&Dispatch],
@@ -210,7 +210,7 @@ impl Hardware {
         Ok(words)
     }
 
-    /// Does everything that was recorded.
+    /// Executes everything recorded.
     pub(super) fn carry_out(
         &mut self,
         recording: &Recording,
@@ -259,7 +259,7 @@ impl Hardware {
             }
             match command {
                 Command::Upload { to, at, words } => {
-                    // Uploads overtake what is only recorded.
+                    // Uploads overtake recorded commands.
                     running.submit()?;
                     let bytes = bytemuck::cast_slice(words);
                     self.queue.write_buffer(self.buffer(*to)?, 4 * at, bytes);

@@ -1,4 +1,4 @@
-//! What happens when something goes wrong: a warning that says why, and the CPU's answer.
+//! Failures of a device: a warning with the reason, and the CPU's answer.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -1,10 +1,10 @@
-//! What pruning found on a device or on the CPU, to compare.
+//! The result of pruning on a device or on the CPU, for comparison.
 
 use kingsnake_graph::Edge;
 use kingsnake_graph::decide::Side;
 use kingsnake_graph::prune::{Outcome, PruneStats, Variable};
 
-/// What pruning found, to compare: edges, where rounds end, sides, estimate, variables, what each round counted.
+/// The result of pruning, for comparison: edges, where rounds end, sides, estimate, variables, statistics of each round.
 #[derive(Debug, PartialEq)]
 pub(super) struct Found {
     is_contradiction: bool,
@@ -51,7 +51,7 @@ impl Found {
         self.is_contradiction
     }
 
-    /// What became of the variables.
+    /// The values of the variables.
     pub(super) fn variables(&self) -> &[Variable] {
         &self.variables
     }

@@ -1,4 +1,4 @@
-//! An executor that lies: it runs the twins, and damages what one kernel reads or what it wrote. Comparisons must notice every lie.
+//! An executor with faults: it runs the twins, and damages what one kernel reads or writes. Comparisons must notice every fault.
 
 use kingsnake_context::budget::Budget;
 use kingsnake_graph::prune::DeviceError;

@@ -1,7 +1,7 @@
 //! The kernels against their twins, the twins against the truth, and whole checks against the CPU's engine.
 //!
-//! These tests need an adapter; software such as lavapipe will do. Where there is none they fail: skipping them would let
-//! a broken kernel pass.
+//! These tests need an adapter; a software one such as lavapipe suffices. If there is none they fail: skipping them
+//! would let a broken kernel pass.
 
 mod anneal;
 #[cfg(feature = "wgpu")]
@@ -22,7 +22,7 @@ mod traffic;
 #[cfg(feature = "wgpu")]
 mod whole_checks;
 
-/// Opens an adapter for a test, and says which; `scripts/test` counts these lines.
+/// Opens an adapter for a test, and prints which; `scripts/test` counts these lines.
 #[cfg(feature = "wgpu")]
 fn hardware(test: &str, opening: crate::hardware::Opening) -> crate::hardware::Hardware {
     use crate::hardware::{Hardware, enumerate};

@@ -15,7 +15,7 @@ use crate::resident::{ClosureOptions, Resident};
 use crate::round::Round;
 use crate::sample;
 
-/// What the formulas are made of, under the names that docs/gpu.md gives them.
+/// The variables of the formulas, named as in docs/gpu.md.
 struct Sizes {
     n: u64,
     cut: Cut,
@@ -28,7 +28,7 @@ struct Sizes {
     options: ClosureOptions,
 }
 
-/// Workgroups of 256 threads for so many items, and their threads.
+/// Workgroups of 256 threads for this many items, and their threads.
 fn full(items: u64) -> (u64, u64) {
     (items.div_ceil(256), items.next_multiple_of(256))
 }
@@ -83,7 +83,7 @@ impl Sizes {
         }
     }
 
-    /// A kernel of `prune` with a thread a pair.
+    /// A kernel of `prune` with one thread per pair.
     fn over_pairs(&self, pairs: u64) -> Traffic {
         let (groups, threads) = full(pairs);
         Traffic {
@@ -109,7 +109,7 @@ impl Sizes {
         }
     }
 
-    /// Judges so many pairs, after a round that forced some edges or the first, and forces so many.
+    /// Judges this many pairs, after the first round or one that forced some edges, and forces this many.
     fn judge(&self, pairs: u64, before: Option<u64>, forced: u64) -> Traffic {
         let mut both = match self.options.judge {
             Judge::Rows => self.over_runs(),
@@ -164,7 +164,7 @@ fn keys(task: &Task) -> Vec<u64> {
     keys
 }
 
-/// What was counted since the last look.
+/// The counts since the last call.
 fn counted(now: Traffic, seen: &mut Traffic) -> Traffic {
     let before = std::mem::replace(seen, now);
     Traffic {

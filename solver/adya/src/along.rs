@@ -53,7 +53,7 @@ fn checked(verdict: Verdict, held: Result<(), Refusal>) -> Result<Verdict, AdyaE
     }
 }
 
-/// The counted transactions in the order that is asked for.
+/// The counted transactions in the requested order.
 fn order(history: &History, which: &Along) -> Result<Vec<TxnId>, AdyaError> {
     let counted = certify::counted(history);
     let stamp = |txn: TxnId| match which {

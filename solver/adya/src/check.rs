@@ -23,18 +23,18 @@ use crate::sweep::doubtful;
 use crate::versions::{NOBODY, Versions, duplicate_writes};
 use crate::windows::Windows;
 
-/// How large a certificate was.
+/// The size of a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedStats {
-    /// How many transactions count.
+    /// Number of transactions that count.
     pub n_counted: usize,
-    /// How many versions there are, without the initial ones.
+    /// Number of versions, without the initial ones.
     pub n_versions: usize,
-    /// How many dependencies were found.
+    /// Number of dependencies found.
     pub n_edges: usize,
 }
 
-/// The answer, and how large the certificate was.
+/// The answer, and the size of the certificate.
 pub type PlAnswer = (Verdict, RecordedStats);
 
 /// Checks a history at a level, on the version order and the snapshots that came with it.
@@ -166,7 +166,7 @@ struct Check<'a, R> {
     rules: PhantomData<R>,
 }
 
-/// What the edges are, and what is wrong without them.
+/// The reasons of the edges, and findings without a cycle.
 struct Collected {
     edges: Edges,
     findings: Vec<Finding>,
@@ -308,7 +308,7 @@ fn forbidden<R: Rules>(
             }),
         }
     };
-    // What holds is settled by one sort; names are found only for what does not.
+    // One sort decides what holds; names are found only for what does not.
     let mask = match level {
         PlLevel::Pl1 => WW,
         PlLevel::Pl2 | PlLevel::Pl2Plus | PlLevel::PlSi => FLOW,

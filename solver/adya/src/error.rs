@@ -1,11 +1,12 @@
-//! Why a history has no certificate that could be checked.
+//! Why a history has no certificate that can be checked.
 
 use kingsnake_certify::Refusal;
 use kingsnake_history::budget::StopReason;
 use thiserror::Error;
 
-/// The history does not say enough, or contradicts itself; this says nothing about the database.
+/// The history lacks information, or contradicts itself; this tells nothing about the database.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AdyaError {
     /// The order of some versions is not known.
     #[error(
@@ -15,9 +16,9 @@ pub enum AdyaError {
     Partial {
         /// The key.
         key: String,
-        /// How many versions have no place.
+        /// Number of versions without a place.
         n: usize,
-        /// How many there are.
+        /// Number of versions.
         of: usize,
         /// One that has none.
         value: String,
@@ -64,20 +65,20 @@ pub enum AdyaError {
         /// The transaction.
         txn: String,
     },
-    /// A transaction lacks what snapshots or the level speak of.
+    /// A transaction lacks what snapshots or the level refer to.
     #[error("transaction {txn} has no {field}, which {needed_by} needs")]
     NoStamp {
         /// The transaction.
         txn: String,
         /// The field.
         field: &'static str,
-        /// Who needs it.
+        /// The transaction.
         needed_by: &'static str,
     },
     /// The level needs the database's own times, and there are none.
     #[error("pl-si needs start_ts and commit_ts, and no transaction has them")]
     NoTimes,
-    /// Range queries say nothing of snapshots.
+    /// Range queries give no snapshots.
     #[error(
         "transaction {txn} queries a key range; certificates know selects instead: [\"select\",{{\"table\":…,\"where\":[\"between\",\"key\",…]}},…]"
     )]
@@ -97,12 +98,12 @@ pub enum AdyaError {
     /// The budget ended.
     #[error("{0}")]
     Stopped(StopReason),
-    /// An answer did not stand up to being checked again: a bug of this program. The answer is withheld.
+    /// An answer was rejected when it was checked again: a bug of this program. The answer is withheld.
     #[error("internal error: the answer {answer} does not hold: {why}")]
     Uncertified {
-        /// What it was.
+        /// The answer.
         answer: &'static str,
-        /// What is wrong with it.
+        /// The reason for the rejection.
         why: Refusal,
     },
 }

@@ -1,4 +1,4 @@
-//! Finds again what an edge of a cycle is about: the key, the versions, the predicate.
+//! Finds the reason of an edge of a cycle: the key, the versions, the predicate.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::query::{Asked, Conditions, Side};
 use crate::snapshot::{Snapshots, own_writes};
 use crate::versions::{NOBODY, Versions};
 
-/// All that the edges were made of.
+/// The data that the edges were made of.
 pub(crate) struct Sources<'a> {
     pub(crate) history: &'a History,
     pub(crate) versions: &'a Versions,

@@ -78,7 +78,7 @@ impl Edges {
         }
     }
 
-    /// How many edges were found, kept or not.
+    /// Number of edges found, kept or not.
     pub(crate) fn n_found(&self) -> usize {
         self.list.len() + self.n_dropped
     }

@@ -1,4 +1,4 @@
-//! Checks on what the database itself says: a version certificate (Emme) or an expected order (Enne), from Clark, Rigger,
+//! Checks the database's own record: a version certificate (Emme) or an expected order (Enne), from Clark, Rigger,
 //! Wickerson and Donaldson, "Bringing Order to Practical Validation of Database Isolation Levels".
 //!
 //! A certificate is a complete version order, given or revealed by lists, and a snapshot for each predicate. [`check`]

@@ -92,7 +92,7 @@ impl Rules for HalfSingle {
     }
 }
 
-/// The sweep along the guessed order does not look at what was written after a snapshot.
+/// The sweep along the guessed order ignores writes after a snapshot.
 struct NoChange;
 
 impl Rules for NoChange {
@@ -101,7 +101,7 @@ impl Rules for NoChange {
     }
 }
 
-/// Only one of the parts of the order that backward edges span is looked at.
+/// Only one of the parts of the order that backward edges span is examined.
 struct NarrowWindow;
 
 impl Rules for NarrowWindow {
@@ -110,7 +110,7 @@ impl Rules for NarrowWindow {
     }
 }
 
-/// How many of the random histories are judged otherwise than by brute force.
+/// How many of the random histories are judged differently by brute force.
 fn n_differences<R: Rules>() -> usize {
     let differs = |seed: &u64| {
         let history = small_predicates(&mut Rng::new(*seed), Wrong::OFTEN);

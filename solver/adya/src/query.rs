@@ -43,7 +43,7 @@ pub(crate) struct Conditions<'a> {
     queries: Vec<Asked>,
 }
 
-/// A condition, ready to be asked for.
+/// A prepared condition.
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) query: u32,
@@ -53,9 +53,9 @@ pub(crate) struct Asked {
     /// Whether the intervals are not all of the condition.
     has_more: bool,
     narrowed: Option<(Extreme, Side)>,
-    /// How many predicates ask for it.
+    /// Number of predicates with it.
     n_uses: usize,
-    /// Found when they are first asked for.
+    /// Computed on demand.
     changes: OnceLock<Changes>,
 }
 
@@ -91,7 +91,7 @@ struct Changes {
     starts: Vec<bool>,
 }
 
-/// What a condition means for one row: whether the version that is looked at satisfies it, the last change up to it and the
+/// The effect of a condition on one row: whether the version that is looked at satisfies it, the last change up to it and the
 /// first change after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Around {
@@ -353,7 +353,7 @@ impl<'a> Conditions<'a> {
         changes
     }
 
-    /// How to find the rows of a condition with the least work.
+    /// The cheapest way to find the rows of a condition.
     pub(crate) fn way(&self, asked: &Asked) -> Way {
         if asked.changes.get().is_some() {
             return Way::Known;

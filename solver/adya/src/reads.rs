@@ -9,7 +9,7 @@ use crate::error::AdyaError;
 use crate::graph::Edges;
 use crate::versions::{NOBODY, ValueFate, Versions, place_of_write};
 
-/// Adds ww, wr and rw edges; returns what is wrong without any cycle.
+/// Adds ww, wr and rw edges; returns the findings without a cycle.
 pub(crate) fn item_edges(
     history: &History,
     versions: &Versions,

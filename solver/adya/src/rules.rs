@@ -1,5 +1,5 @@
-//! The rules by which edges and cycles are found. [`ExactRules`] are right; tests break one rule at a time, and the comparison with brute
-//! force must notice.
+//! The rules by which edges and cycles are found. [`ExactRules`] are right; tests break one rule at a time, and the
+//! comparison with brute force must notice.
 
 use kingsnake_history::model::{Act, Extreme, History, KeyId, TxnId, ValueId};
 
@@ -59,7 +59,7 @@ pub(crate) trait Rules: Send + Sync {
     }
 }
 
-/// The rules as they are.
+/// The rules of the definitions.
 pub(crate) struct ExactRules;
 
 impl Rules for ExactRules {}

@@ -1,11 +1,11 @@
-//! Which version of a row a predicate was evaluated on.
+//! The version of a row that a predicate was evaluated on.
 
 use kingsnake_history::model::{History, KeyId, Op, Predicate, Snapshot, TxnId, ValueId};
 
 use crate::error::AdyaError;
 use crate::versions::{NOBODY, Versions};
 
-/// What the stamps say of every version, as far as some snapshot asks.
+/// The stamps of every version, as far as some snapshot needs them.
 pub(crate) struct Snapshots<'a> {
     history: &'a History,
     versions: &'a Versions,
@@ -24,7 +24,7 @@ pub(crate) struct View<'a> {
     pub(crate) shown: Shown<'a>,
 }
 
-/// What a snapshot shows.
+/// The content of a snapshot.
 pub(crate) enum Shown<'a> {
     At(i64),
     Postgres(i64, i64, &'a [i64]),

@@ -11,7 +11,7 @@ use crate::error::AdyaError;
 
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// What became of a written value.
+/// The fate of a written value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueFate {
     Nobody,
@@ -37,7 +37,7 @@ pub(crate) struct Versions {
     writer: Vec<u32>,
     is_final: Vec<bool>,
     pub(crate) counted: Vec<bool>,
-    /// Versions that cannot be, by themselves.
+    /// Versions that are impossible by themselves.
     pub(crate) findings: Vec<Finding>,
     /// Keys with deletes, which a read of nothing may have found.
     has_delete: Vec<bool>,
@@ -218,8 +218,8 @@ impl Versions {
             .collect()
     }
 
-    /// Makes sure that every version has its place. Where no order is given, the commit timestamps of the writers give it; appends
-    /// that nobody saw come after those that a list shows.
+    /// Checks that every version has its place. If no order is given, the commit timestamps of the writers give it;
+    /// appends that were never read come after those that a list shows.
     fn complete(
         &self,
         history: &History,

@@ -1,6 +1,6 @@
 //! Predicates that `PostgreSQL` answered at two levels (`shared/data/collected/pred-*`, whose format is converted here).
 
-#![allow(clippy::print_stderr)] // What is skipped is said.
+#![allow(clippy::print_stderr)] // Skipped data are reported.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

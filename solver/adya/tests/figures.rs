@@ -1,4 +1,4 @@
-//! The figures of the paper: which levels each certificate shows, and why not.
+//! The figures of the paper: the levels that each certificate shows, and why not the others.
 
 use std::path::Path;
 

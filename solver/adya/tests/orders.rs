@@ -118,7 +118,7 @@ fn lists_reveal_the_version_order() {
     let history = lists(&[(&[1], Some(&[])), (&[2], Some(&[])), (&[], Some(&[1, 2]))]);
     assert!(holds(&history, PlLevel::Pl2) && !holds(&history, PlLevel::Pl2Plus));
     assert!(!holds(&history, PlLevel::Pl299));
-    // One append that nobody read comes last; two have no order.
+    // An append that was never read comes last; two have no order.
     let history = lists(&[(&[1], None), (&[2], None), (&[], Some(&[1]))]);
     assert!(holds(&history, PlLevel::Pl3));
     let history = lists(&[(&[1], None), (&[2], None), (&[3], Some(&[1]))]);

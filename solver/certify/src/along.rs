@@ -1,4 +1,4 @@
-//! Replays an expected order once more, in the plainest way: what each key holds, and every condition on the rows that can satisfy it.
+//! Replays an expected order, in the simplest way: the value of each key, and every condition on the rows that can satisfy it.
 
 use kingsnake_history::adya::Disagreement;
 use kingsnake_history::model::{Act, History, KeyId, Op, Predicate, Token, TxnId, ValueId};
@@ -9,13 +9,13 @@ use crate::Refusal;
 use crate::adya::count;
 use crate::standing::Standing;
 
-/// The transactions that an order must hold: those that committed, and those of unknown end that were seen.
+/// The transactions that an order must contain: those that committed, and those of unknown outcome that were seen.
 pub fn counted(history: &History) -> Vec<TxnId> {
     let counted = count(history);
     history.txns().filter(|txn| counted.contains(txn)).collect()
 }
 
-/// Checks that an order, or the first part of one, is the one that was expected. The error says where it differs.
+/// Checks that an order, or its first part, is the expected one. The error tells where it differs.
 pub fn is_expected(history: &History, along: &Along, order: &[TxnId]) -> Result<(), String> {
     let counted = count(history);
     let mut seen = FxHashSet::default();
@@ -73,7 +73,7 @@ pub fn check_order(history: &History, along: &Along, order: &[TxnId]) -> Result<
     }
 }
 
-/// Checks that the last transaction of the first part of an expected order does not fit at this operation.
+/// Checks that the last transaction of the first part of an expected order fails at this operation.
 pub fn check_disagreement(
     history: &History,
     along: &Along,

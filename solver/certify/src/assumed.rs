@@ -1,5 +1,5 @@
-//! What the user assumes of the history, derived again: which version of a key a transaction had last and which another found first, and
-//! whether an order of versions, or of transactions, keeps to every assumption.
+//! The user's assumptions, derived again: which version of a key a transaction had last and which another found first,
+//! and whether an order of versions, or of transactions, satisfies every assumption.
 
 use rustc_hash::FxHashMap;
 
@@ -116,7 +116,8 @@ pub(super) fn is_stale(history: &History, finding: &Finding) -> bool {
         && (earlier != finding.txn || had < finding.op)
 }
 
-/// Checks that an order keeps to the assumptions about keys. `place` is where a version stands among those of its key, from 1, if it was
+/// Checks that an order satisfies the assumptions about keys. `place` is where a version stands among those of its key,
+/// from 1, if it was
 /// installed.
 pub(super) fn check_keys(
     history: &History,

@@ -1,4 +1,4 @@
-//! When a moment can have been, as the definitions in docs/theory.md have it: a window of true time.
+//! The possible true times of a moment, by the definitions in docs/theory.md: a window.
 //!
 //! A recorded time is off by at most half the drift. Windows are kept in half nanoseconds, so that halves are whole.
 
@@ -6,34 +6,34 @@ use kingsnake_history::level::{Snapshots, Spec, Times};
 use kingsnake_history::model::{History, TxnId};
 use kingsnake_history::verdict::{Moment, Point};
 
-/// From when to when a moment can have been.
+/// The bounds of a moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct ClockWindow {
     /// Not before this.
     pub(super) from: i128,
     /// Not after this.
     pub(super) to: i128,
 }
 
-const ANY: Window = Window {
+const ANY: ClockWindow = ClockWindow {
     from: i128::MIN,
     to: i128::MAX,
 };
 
 /// The window of a point. Where the level does not look at the clock, or nothing was recorded, it is as wide as can be.
-pub(super) fn window(history: &History, spec: Spec, point: Point) -> Window {
+pub(super) fn window(history: &History, spec: Spec, point: Point) -> ClockWindow {
     let Some(real_time) = spec.real_time else {
         return ANY;
     };
     let drift = i128::from(real_time.drift);
-    let near = |time: i64| Window {
+    let near = |time: i64| ClockWindow {
         from: 2 * i128::from(time) - drift,
         to: 2 * i128::from(time) + drift,
     };
     let (began, committed) = recorded(history, point.txn);
     let (began, committed) = (began.map(near), committed.map(near));
     // Whatever the level, the true begin and the true commit are between the recorded ones.
-    let mut window = Window {
+    let mut window = ClockWindow {
         from: began.map_or(ANY.from, |began| began.from),
         to: committed.map_or(ANY.to, |committed| committed.to),
     };

@@ -1,5 +1,5 @@
-//! The checkers' own reading of conditions over rows: which keys can ever satisfy one, and what a transaction saw of a key by what a
-//! condition did and did not choose.
+//! The checkers' own reading of conditions over rows: which keys can ever satisfy one, and what a transaction saw of a
+//! key, by what a condition did and did not choose.
 
 use kingsnake_history::level::Model;
 use kingsnake_history::model::{
@@ -8,7 +8,7 @@ use kingsnake_history::model::{
 };
 use rustc_hash::FxHashMap;
 
-/// What is needed to evaluate conditions.
+/// The data for evaluating conditions.
 pub(super) struct Conditions {
     queries: Vec<Satisfying>,
     /// The keys of each table, sorted.
@@ -17,9 +17,9 @@ pub(super) struct Conditions {
     initial: Vec<Option<ValueId>>,
 }
 
-/// What can satisfy a query.
+/// The rows that can satisfy a query.
 enum Satisfying {
-    /// Any row of its table: to evaluate those that are met is less than to evaluate all versions beforehand.
+    /// Any row of its table: evaluating those that are met is less work than evaluating all versions in advance.
     AnyOf(u32),
     /// Rows of these keys, sorted.
     Only(Vec<KeyId>),
@@ -174,18 +174,18 @@ pub(super) fn is_read_by(history: &History, txn: TxnId, predicate: &Predicate, k
     matches!(first, Some(Op::Read { .. }))
 }
 
-/// What a predicate says of the version of a key that it looked at; `None` if it is of another table.
+/// What a predicate shows about the version of a key that it looked at; `None` if it is of another table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// It satisfies the condition, or does not.
     Satisfies(bool),
-    /// It is this one, which does not satisfy the condition: that cannot be.
+    /// It is this one, which does not satisfy the condition: impossible.
     Never,
     /// It can be any: an aggregate tells nothing of one row.
     Anything,
 }
 
-/// What a predicate says of a key.
+/// What a predicate shows about a key.
 pub(super) fn look(
     history: &History,
     txn: TxnId,

@@ -1,4 +1,4 @@
-//! Checks a counterexample of any kind. Where it has cases of what took effect, each is checked in the history that the case is about.
+//! Checks a counterexample of any kind. If it has cases of outcomes, each is checked in the history of that case.
 
 use super::Refusal;
 use super::refutation::{check_broken, check_proof_within};

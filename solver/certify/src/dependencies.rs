@@ -1,8 +1,8 @@
 //! Checks an order a second time, by its graph: the dependencies that the order of the commits gives must have no cycle.
 //!
-//! Adya's direct serialization graph, with a node for each begin and each commit where the level tells them apart. Replaying asks what
-//! every read returned; this asks who read whose version, from [`Meaning`], and who installed the next one. Only reads whose
-//! version is certain count, so an order that replays has no cycle here.
+//! Adya's direct serialization graph, with a node for each begin and each commit if the level separates them. A replay
+//! checks what every read returned; this checks who read whose version, from [`Meaning`], and who installed the next
+//! one. Only reads whose version is certain count, so an order that replays has no cycle here.
 
 use rustc_hash::FxHashMap;
 
@@ -92,7 +92,7 @@ impl Dependencies<'_> {
         }
     }
 
-    /// The orders that the user gave.
+    /// The orders given by the user.
     fn edges(&mut self, commits: &[TxnId]) {
         for edge in self.history.given_edges() {
             if commits.contains(&edge.from) && commits.contains(&edge.to) {

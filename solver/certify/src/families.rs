@@ -1,5 +1,6 @@
-//! Which versions of a key were made of each other by read-modify-writes, and what given orders and lists show of them; each key once,
-//! in linear time, so that a step between two versions is checked without walking from the one to the other.
+//! Which versions of a key were made of each other by read-modify-writes, and what given orders and lists show about
+//! them; computed once per key in linear time, so that a step between two versions is checked without walking from one
+//! to the other.
 //!
 //! Versions that were made of each other form trees: *families*. Those that were made of each other in a circle have no root.
 
@@ -24,7 +25,7 @@ struct Place {
     leave: u32,
 }
 
-/// What a given order, or a list that was read, shows: where the values of each transaction and of each family first stand, and
+/// What a given order, or a list that was read, shows: where the values of each transaction and of each family first appear, and
 /// where they last do.
 #[derive(Default)]
 struct ShownPlaces {
@@ -111,7 +112,7 @@ impl Families {
         }
     }
 
-    /// Takes down an order. It shows a value if one transaction left it; a list also shows that what it lacks came after all
+    /// Records an order. It shows a value if one transaction left it; a list also shows that everything missing comes after all
     /// that it has.
     fn show(
         &mut self,
@@ -184,7 +185,7 @@ impl Families {
     }
 }
 
-/// The lists that say something: those that are the beginning of the longest one say nothing that it does not.
+/// The lists with information: a list that is the beginning of the longest one adds nothing to it.
 fn telling<'l>(lists: &[&'l [ValueId]]) -> Vec<&'l [ValueId]> {
     let Some(&longest) = lists.iter().max_by_key(|list| list.len()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Checks the anomalies that need no cycle: re-derives each from the operations that it names.
+//! Checks the anomalies without a cycle: derives each again from the operations that it names.
 
 use super::Refusal;
 use super::assumed::is_stale;
@@ -58,7 +58,7 @@ impl Scene<'_> {
         self.history.ops(txn).get(at).copied()
     }
 
-    /// Whether the operations show the anomaly; `None` where they are not there.
+    /// Whether the operations show the anomaly; `None` if they do not exist.
     fn shows(&self, finding: &Finding) -> Option<bool> {
         let (txn, at) = (finding.txn, finding.op);
         let op = self.op(txn, at)?;

@@ -1,4 +1,4 @@
-//! Asks petgraph, whose algorithms are not ours, what is a cycle and what has none.
+//! Finds cycles with petgraph, which is independent of our own algorithms.
 
 use std::hash::Hash;
 

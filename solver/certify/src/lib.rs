@@ -1,4 +1,4 @@
-//! Checks answers again, with code that knows nothing of how they were found.
+//! Checks answers again, independently of the code that found them.
 
 pub mod adya;
 pub mod along;

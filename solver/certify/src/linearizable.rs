@@ -1,4 +1,4 @@
-//! Checks answers about linearizability again, with nothing of the engines that found them.
+//! Checks answers about linearizability, independently of the engines that found them.
 //!
 //! [`replay`] runs an order on one machine: every operation at a moment between its start and its end, no moment before the
 //! last. [`stuck`] follows the clock forward and keeps every configuration that the operations allow (Lowe's just-in-time
@@ -12,7 +12,7 @@ use kingsnake_history::model::{
 };
 use kingsnake_history::promise::RegisterOptions;
 
-/// More configurations than this are not visited to check a violation again.
+/// Limit of configurations visited to check a violation.
 pub const MOST_CONFIGURATIONS: usize = 4_000_000;
 
 /// An operation and its moment.
@@ -24,7 +24,7 @@ pub struct OperationMoment {
     pub at: i64,
 }
 
-/// The moments of operations in this order: each as early as can be.
+/// The moments of operations in this order: each as early as possible.
 pub fn moments(history: &History, order: impl IntoIterator<Item = TxnId>) -> Vec<OperationMoment> {
     let mut now = i64::MIN;
     let moment = |txn: TxnId| {

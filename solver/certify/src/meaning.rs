@@ -1,6 +1,7 @@
-//! What the operations say by themselves: who counts, who wrote what was read, and which versions follow each other.
+//! The meaning of the operations: which transactions count, who wrote each value that was read, and which versions
+//! follow each other.
 //!
-//! This is computed from the history alone and for the checkers alone, a second time and in another way than the search
+//! This is computed from the history alone and for the checkers alone, a second time and in a different way than the search
 //! did it, so that a mistake there cannot excuse itself here. A version of a key is named by its writer; `None` is the
 //! initial state.
 
@@ -29,7 +30,7 @@ pub struct Meaning<'h> {
     pub(super) assumed_reads: RefCell<FxHashMap<(TxnId, usize, KeyId), Version>>,
 }
 
-/// What was traced, without the history. Who moves a history keeps it meanwhile, and need not trace again.
+/// The traced data, without the history. A caller that moves a history keeps this, and need not trace again.
 pub struct Traces {
     counts: Vec<bool>,
     /// For each value, two transactions that did not abort and left it in its key: wrote it last, or appended it.
@@ -48,7 +49,7 @@ impl<'h> Meaning<'h> {
     /// The meaning of a history from what was traced in it before.
     ///
     /// # Panics
-    /// If they are of a history of another size.
+    /// If the data belong to a history of another size.
     pub fn resumed(history: &'h History, traces: Traces) -> Self {
         let sizes = (traces.counts.len(), traces.writers.len());
         assert_eq!(
@@ -64,7 +65,7 @@ impl<'h> Meaning<'h> {
         }
     }
 
-    /// What was traced.
+    /// The traced data.
     pub fn into_traces(self) -> Traces {
         self.traces
     }
@@ -191,7 +192,7 @@ impl<'h> Meaning<'h> {
     }
 
     /// The transaction other than `reader` that left a value, if any did; `None` if several did.
-    #[allow(clippy::option_option)] // Nobody, one, or it is not certain.
+    #[allow(clippy::option_option)] // None, one, or uncertain.
     fn others(&self, reader: TxnId, value: ValueId) -> Option<Option<TxnId>> {
         if self.traces.more.contains_key(&value) {
             return None;

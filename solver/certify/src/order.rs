@@ -1,4 +1,4 @@
-//! Replays an order against the history, in linear time, and uses nothing of how the order was found.
+//! Replays an order against the history, in linear time, independently of how the order was found.
 //!
 //! SER: the transactions run one after the other on a store, and every read must return what was recorded. SI: at a
 //! begin the transaction reads the committed state, at its commit its last writes appear; no other writer of a key may
@@ -21,23 +21,21 @@ use kingsnake_history::verdict::{Certificate, Moment, Point};
 /// Larger histories are only replayed in a check: their graph would add a fifth to it. `verify` always makes it.
 const GRAPH_OPS: usize = 10_000;
 
-/// What a key holds.
-#[derive(Clone, Default)]
+/// The state of a key.
+#[derive(Clone, Copy, Default)]
 struct Content {
     /// The value, or `None` for the initial state.
     value: Option<ValueId>,
-    /// The list, for keys that are appended to.
-    list: Vec<ValueId>,
     /// The place in the order where the key was last written; 0 is before all.
     written_at: usize,
 }
 
-/// Checks that an order explains the history at a level. The error says what does not hold.
+/// Checks that an order explains the history at a level. The error tells what does not hold.
 pub fn replay(history: &History, spec: Spec, certificate: &Certificate) -> Result<(), Refusal> {
     replay_with(history, spec, certificate, true).map_err(Refusal::Order)
 }
 
-/// The same, whatever the results of aggregates over rows.
+/// The same, without checking results of aggregates over rows.
 pub fn replay_without_aggregates(
     history: &History,
     spec: Spec,
@@ -99,6 +97,8 @@ struct Replay<'h> {
     spec: Spec,
     has_begins: bool,
     store: Vec<Content>,
+    /// By key, the list that it holds, where lists are read.
+    lists: Vec<Vec<ValueId>>,
     /// The rows in order, where range queries ask for them.
     table: Option<LiveRows<'h>>,
     /// Where there are conditions over rows.
@@ -112,7 +112,7 @@ struct Replay<'h> {
     now: i128,
     /// How many values have been installed so far.
     n_installed: usize,
-    /// The number of each value among them; 0 for one that was not.
+    /// The number of each value among them, where it is asked for; 0 for one that was not installed.
     installed_at: Vec<usize>,
     /// What the transaction under replay has written, by key, newest last.
     own: Vec<(u32, ValueId)>,
@@ -120,11 +120,22 @@ struct Replay<'h> {
 
 impl<'h> Replay<'h> {
     fn new(history: &'h History, spec: Spec) -> Self {
+        let is_numbered =
+            !history.version_orders().is_empty() || !history.key_assumptions().is_empty();
+        let n_numbered = if is_numbered { history.n_values() } else { 0 };
         Replay {
             history,
             spec,
             has_begins: spec.has_begins(history),
             store: vec![Content::default(); history.n_keys()],
+            lists: vec![
+                Vec::new();
+                if history.n_lists() > 0 {
+                    history.n_keys()
+                } else {
+                    0
+                }
+            ],
             table: LiveRows::new(history),
             standing: (history.n_predicates() > 0).then(|| Standing::new(history)),
             aggregates: true,
@@ -133,7 +144,7 @@ impl<'h> Replay<'h> {
             last_in_session: vec![None; history.n_sessions()],
             now: i128::MIN,
             n_installed: 0,
-            installed_at: vec![0; history.n_values()],
+            installed_at: vec![0; n_numbered],
             own: Vec::new(),
         }
     }
@@ -156,7 +167,7 @@ impl<'h> Replay<'h> {
         }
     }
 
-    /// Moves the clock on to the point's window, or finds that it has passed.
+    /// Advances the clock to the point's window, or finds that it has passed.
     fn clock(&mut self, point: Point) -> Result<(), String> {
         let window = window(self.history, self.spec, point);
         self.now = self.now.max(window.from);
@@ -240,7 +251,7 @@ impl<'h> Replay<'h> {
                 }
                 Op::ReadList { key, list } => {
                     let mine = self.own.iter().filter(|own| own.0 == key.0);
-                    let stored = self.store[key.index()].list.as_slice();
+                    let stored = self.lists.get(key.index()).map_or(&[][..], Vec::as_slice);
                     let rest = self.history.list(list).strip_prefix(stored);
                     if !rest.is_some_and(|rest| mine.map(|own| &own.1).eq(rest)) {
                         return Err(self.misread(txn, at, key));
@@ -324,9 +335,10 @@ impl<'h> Replay<'h> {
                 return Err(format!("{name} overlaps another writer of key {key}"));
             }
             let is_append = matches!(op, Op::Append { .. });
-            // What a transaction overwrites itself is no version; what it appends stays.
-            if let Some(overwritten) = cell.value.filter(|_| cell.written_at == at && !is_append) {
-                self.installed_at[overwritten.index()] = 0;
+            // A value that the transaction overwrites itself is not a version; an append stays.
+            let overwritten = cell.value.filter(|_| cell.written_at == at && !is_append);
+            if let Some(number) = overwritten.and_then(|it| self.installed_at.get_mut(it.index())) {
+                *number = 0;
             }
             if let Some(table) = &mut self.table {
                 table.write(key, value);
@@ -337,9 +349,11 @@ impl<'h> Replay<'h> {
             cell.written_at = at;
             cell.value = Some(value);
             self.n_installed += 1;
-            self.installed_at[value.index()] = self.n_installed;
-            if is_append {
-                cell.list.push(value);
+            if let Some(number) = self.installed_at.get_mut(value.index()) {
+                *number = self.n_installed;
+            }
+            if is_append && let Some(list) = self.lists.get_mut(key.index()) {
+                list.push(value);
             }
         }
         Ok(())
@@ -386,7 +400,7 @@ impl<'h> Replay<'h> {
         Ok(())
     }
 
-    /// What the user assumes must be so in the order.
+    /// The user's assumptions must hold in the order.
     fn assumptions(&self) -> Result<(), String> {
         let counts = |txn: TxnId| self.committed_at[txn.index()] != 0;
         let place = |value: ValueId| Some(self.installed_at[value.index()]).filter(|&at| at != 0);
@@ -399,7 +413,7 @@ impl<'h> Replay<'h> {
         )
     }
 
-    /// What transactions of unknown end wrote that the order leaves out.
+    /// The writes of transactions with unknown outcome that the order leaves out.
     fn values_of_dropped(&self) -> Vec<bool> {
         let mut dropped = vec![false; self.history.n_values()];
         let left_out = |txn: &TxnId| {

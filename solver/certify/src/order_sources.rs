@@ -1,5 +1,5 @@
-//! What each read that several transactions can explain was of, in an order that explains the history, and the order again at a weaker
-//! level where the reads are of that.
+//! The writer of each read with several candidates, in an order that explains the history, and the check of the order
+//! at a weaker level with these writers.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -46,7 +46,7 @@ pub(super) fn replay_mixed(
     replay(history, spec, &commits, &sources)
 }
 
-/// What the reads are of in an order.
+/// The writers of the reads in an order.
 pub fn sources_in(history: &History, spec: Spec, order: &Certificate) -> Vec<OperationSource> {
     let named: FxHashSet<TxnId> = order.order.iter().map(|point| point.txn).collect();
     let settled = history.with_effects_of(|txn| named.contains(&txn));
@@ -142,7 +142,7 @@ impl Gather<'_, '_> {
     }
 }
 
-/// Whether a level is one whose orders do not tell what was read.
+/// Whether the orders of a level do not determine what was read.
 pub fn needs_sources(model: Model) -> bool {
     model.is_weak() || model == Model::Psi
 }

@@ -1,4 +1,4 @@
-//! Checks the evidence for any promise again: one place where an order is replayed and a counterexample is judged.
+//! Checks the evidence for any promise: the one place where an order is replayed and a counterexample is judged.
 
 use kingsnake_history::adya::Refutation;
 use kingsnake_history::budget::Budget;
@@ -10,7 +10,7 @@ use crate::counterexample::check_counterexample;
 use crate::linearizable::{MOST_CONFIGURATIONS, moments, replay, stuck};
 use crate::{Refusal, adya, along, order};
 
-/// Checks that a certificate shows what was promised.
+/// Checks that a certificate proves the promise kept.
 pub fn verify(
     history: &History,
     promise: &Promise,
@@ -35,7 +35,7 @@ pub fn verify(
     }
 }
 
-/// Checks that a counterexample shows that a promise was broken, as long as the budget lasts.
+/// Checks that a counterexample proves the promise broken, as long as the budget lasts.
 pub fn refute(
     history: &History,
     promise: &Promise,

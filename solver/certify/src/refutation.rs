@@ -18,7 +18,7 @@ use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{Act, History, KeyId, Op, TxnId, ValueId};
 use kingsnake_history::verdict::{Fact, Moment, Proof, ReadSource, Split, Step, StepReason, Visit};
 
-/// Checks a proof; the error says what is wrong with it.
+/// Checks a proof; the error tells what is wrong with it.
 pub fn check_proof(history: &History, spec: Spec, proof: &Proof) -> Result<(), Refusal> {
     check_proof_within(history, spec, proof, &Budget::unlimited())
 }
@@ -58,7 +58,7 @@ struct Checker<'h> {
     families: FxHashMap<KeyId, Families>,
     writers: FxHashMap<KeyId, Vec<TxnId>>,
     lists: FxHashMap<KeyId, Vec<&'h [ValueId]>>,
-    /// What was assumed of reads before each of the cases that are open.
+    /// What was assumed of reads before each open case.
     before: Vec<Option<Version>>,
 }
 
@@ -405,7 +405,7 @@ impl<'h> Checker<'h> {
                 return Err("transactions have no begin of their own at this level".to_owned());
             }
             (false, _) => (Moment::Whole, Moment::Whole),
-            // The clock may order any two moments; their windows tell.
+            // The clock may order any two moments; their windows decide.
             (true, StepReason::RealTime) => return expect_halves(step),
             (true, StepReason::Begin) => (Moment::Begin, Moment::Commit),
             (true, StepReason::Session | StepReason::Stated { .. }) => {
@@ -422,7 +422,7 @@ impl<'h> Checker<'h> {
         Err(format!("{:?} does not order these moments", step.reason))
     }
 
-    /// Demands that a transaction counts and installed a version of the key.
+    /// Requires that a transaction counts and installed a version of the key.
     fn version_of(&self, txn: TxnId, key: KeyId) -> Result<(), String> {
         if self.meaning.counts(txn) && self.meaning.left(txn, key).is_some() {
             return Ok(());
@@ -499,7 +499,7 @@ fn expect_halves(step: &Step) -> Result<(), String> {
     Ok(())
 }
 
-/// Which steps are accepted under some assumptions. The test of the rules themselves asks.
+/// The steps accepted under some assumptions, for the test of the rules themselves.
 pub fn accepts_step<'h>(
     history: &'h History,
     spec: Spec,

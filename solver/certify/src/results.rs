@@ -1,4 +1,4 @@
-//! The results that an aggregate can have, given which versions of each row its transaction can have read.
+//! The possible results of an aggregate, given which versions of each row its transaction can have read.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,7 +7,7 @@ use kingsnake_history::model::{
     Act, Function, History, KeyId, Op, Predicate, Token, TxnId, ValueId,
 };
 
-/// More partial results than this are not listed.
+/// Limit of partial results.
 const MOST: usize = 1 << 16;
 
 impl Meaning<'_> {

@@ -1,4 +1,4 @@
-//! The checkers' own reading of range queries: which keys one covers, and what it says of each.
+//! The checkers' own reading of range queries: the keys that one covers, and what it shows about each.
 //!
 //! Nothing here is shared with the search, which lists the keys of a range from a sorted array: a key is asked whether it
 //! lies between the bounds, one comparison after the other.
@@ -7,7 +7,7 @@ use std::ops::Bound;
 
 use kingsnake_history::model::{History, KeyId, Op, RangeQuery, Token, ValueId};
 
-/// What an operation says about a register.
+/// What an operation shows about a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sight {
     /// It held this value, or each of these.
@@ -21,7 +21,7 @@ pub(super) enum Sight {
     },
 }
 
-/// What an operation says about a register; `None` if it does not read it.
+/// What an operation shows about a register; `None` if it does not read it.
 pub(super) fn sight(history: &History, op: Op, key: KeyId) -> Option<Sight> {
     match op {
         Op::Read { key: it, value } if it == key => Some(
@@ -50,12 +50,12 @@ pub(super) fn sight(history: &History, op: Op, key: KeyId) -> Option<Sight> {
     }
 }
 
-/// Whether a value says no more than that there is no row.
+/// Whether a value only shows that there is no row.
 pub(super) fn is_nothing(history: &History, value: ValueId) -> bool {
     matches!(history.value_token(value), Token::Nil)
 }
 
-/// Whether a key that holds this value looks as if it had no row.
+/// Whether a key with this value appears to have no row.
 pub(super) fn is_hidden(history: &History, value: ValueId, shows_deleted: bool) -> bool {
     is_nothing(history, value) || history.is_tombstone(value) && !shows_deleted
 }

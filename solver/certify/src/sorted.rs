@@ -1,4 +1,4 @@
-//! A set of keys in the order of keys, that range queries can be put to: the checkers' own, a tree that keys enter and leave.
+//! A sorted set of keys that supports range queries: the checkers' own tree.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -7,7 +7,7 @@ use kingsnake_history::model::{History, KeyId, RangeQuery, Token};
 
 /// A key's place among all keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'h> {
+enum SortedPlace<'h> {
     Nameless,
     Number(i64),
     Text(&'h str),
@@ -17,7 +17,7 @@ enum Place<'h> {
 #[derive(Clone)]
 pub(super) struct SortedKeys<'h> {
     history: &'h History,
-    keys: BTreeMap<Place<'h>, KeyId>,
+    keys: BTreeMap<SortedPlace<'h>, KeyId>,
 }
 
 impl<'h> SortedKeys<'h> {
@@ -29,11 +29,11 @@ impl<'h> SortedKeys<'h> {
         }
     }
 
-    fn place(&self, token: Token) -> Place<'h> {
+    fn place(&self, token: Token) -> SortedPlace<'h> {
         match token {
-            Token::Nil => Place::Nameless,
-            Token::Int(number) => Place::Number(number),
-            Token::Text(symbol) => Place::Text(self.history.symbols().text(symbol)),
+            Token::Nil => SortedPlace::Nameless,
+            Token::Int(number) => SortedPlace::Number(number),
+            Token::Text(symbol) => SortedPlace::Text(self.history.symbols().text(symbol)),
         }
     }
 
@@ -63,7 +63,10 @@ impl<'h> SortedKeys<'h> {
     }
 
     /// The query's ends among all places; `None` where nothing lies between them.
-    fn bounds(&self, query: RangeQuery<'_>) -> Option<(Bound<Place<'h>>, Bound<Place<'h>>)> {
+    fn bounds(
+        &self,
+        query: RangeQuery<'_>,
+    ) -> Option<(Bound<SortedPlace<'h>>, Bound<SortedPlace<'h>>)> {
         let place = |bound: Bound<Token>| match bound {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Included(token) => Bound::Included(self.place(token)),
@@ -73,14 +76,16 @@ impl<'h> SortedKeys<'h> {
             // A bound of one kind leaves out the keys of the others.
             (Bound::Unbounded, Bound::Unbounded) => (Bound::Unbounded, Bound::Unbounded),
             (Bound::Unbounded, high) => match high {
-                Bound::Included(Place::Number(_)) | Bound::Excluded(Place::Number(_)) => {
-                    (Bound::Included(Place::Number(i64::MIN)), high)
+                Bound::Included(SortedPlace::Number(_))
+                | Bound::Excluded(SortedPlace::Number(_)) => {
+                    (Bound::Included(SortedPlace::Number(i64::MIN)), high)
                 }
-                _ => (Bound::Included(Place::Text("")), high),
+                _ => (Bound::Included(SortedPlace::Text("")), high),
             },
             (low, Bound::Unbounded) => match low {
-                Bound::Included(Place::Number(_)) | Bound::Excluded(Place::Number(_)) => {
-                    (low, Bound::Included(Place::Number(i64::MAX)))
+                Bound::Included(SortedPlace::Number(_))
+                | Bound::Excluded(SortedPlace::Number(_)) => {
+                    (low, Bound::Included(SortedPlace::Number(i64::MAX)))
                 }
                 _ => (low, Bound::Unbounded),
             },

@@ -1,4 +1,4 @@
-//! The checkers' own state of rows along an order: what each key holds, and which keys can satisfy a condition now.
+//! The checkers' own state of rows along an order: the value of each key, and which keys can satisfy a condition now.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use kingsnake_history::model::{Act, Column, History, KeyId, Predicate, Token, Tx
 
 use crate::conditions::{Spans, returned, spans_of};
 
-/// What every key holds now; rows by the cells of the columns that conditions bound.
+/// The current value of every key; rows by the cells of the columns that conditions bound.
 pub(crate) struct Standing<'h> {
     history: &'h History,
     held: Vec<Option<ValueId>>,
@@ -14,7 +14,7 @@ pub(crate) struct Standing<'h> {
     tables: Vec<Vec<KeyId>>,
     /// By table.
     columns: Vec<Vec<(Column, Cells)>>,
-    /// Of each query, where its columns must lie.
+    /// For each query, the bounds of its columns.
     spans: Vec<Vec<Spans>>,
 }
 
@@ -57,12 +57,12 @@ impl<'h> Standing<'h> {
         standing
     }
 
-    /// What a key holds.
+    /// The value of a key.
     pub(crate) fn held(&self, key: KeyId) -> Option<ValueId> {
         self.held[key.index()]
     }
 
-    /// A key holds another value from now on.
+    /// Sets the value of a key.
     pub(crate) fn put(&mut self, key: KeyId, value: ValueId) {
         let history = self.history;
         let old = self.held[key.index()].replace(value);

@@ -31,7 +31,7 @@ impl<'h> LiveRows<'h> {
         })
     }
 
-    /// Takes note of what a key holds from now on.
+    /// Records the current value of a key.
     pub(super) fn write(&mut self, key: KeyId, value: ValueId) {
         self.rows.remove(key);
         self.deleted.remove(key);
@@ -42,7 +42,7 @@ impl<'h> LiveRows<'h> {
         }
     }
 
-    /// Whether a query's answer is right. `held` tells what a key holds, `None` for the state before any transaction;
+    /// Whether a query's answer is right. `held` returns the value of a key, `None` for the state before any transaction;
     /// `own` are keys that the transaction itself has written. The error is a key whose row is missing, or wrong.
     pub(super) fn answers(
         &self,

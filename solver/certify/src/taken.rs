@@ -1,4 +1,5 @@
-//! What a case of a proof, or a certificate, takes reads to be of, all reads of a key by a transaction or one of them, and what one can be of.
+//! The writers that a case of a proof, or a certificate, assumes for reads: for all reads of a key by a transaction or
+//! for a single one, and their candidates.
 
 use super::conditions::{Look, look};
 use super::meaning::{Meaning, Version, written_by};

@@ -1,4 +1,4 @@
-//! How long and how large a check may become, and the word for having stopped.
+//! The limits of a check in time and memory, and the reasons for stopping.
 //!
 //! Work polls the budget; another thread watches the process. Time is read by [`Budget::check`] itself. The interrupt flag and the
 //! verdict on memory are raised from outside ([`Budget::exhaust`]), so that polling stays cheap.
@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 /// Why a check ended without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopReason {
     /// The time limit passed.
     Time(Duration),
-    /// A structure would not have fitted; it was not allocated.
+    /// A structure that would exceed the limit was not allocated.
     Memory {
         /// What was to be allocated.
         what: &'static str,
@@ -29,9 +30,9 @@ pub enum StopReason {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Somebody asked it to stop.
+    /// The caller or the user asked it to stop.
     Interrupted,
-    /// The back end gave up, and says why.
+    /// The back end gave up, with its reason.
     Backend(String),
 }
 
@@ -51,6 +52,11 @@ impl fmt::Display for StopReason {
                 needed >> 20,
                 limit >> 20
             ),
+            StopReason::Resident { resident, limit } if resident <= limit => write!(
+                f,
+                "the process takes {} MB, and other processes take nearly all the rest of the memory",
+                resident >> 20
+            ),
             StopReason::Resident { resident, limit } => write!(
                 f,
                 "the process takes {} MB, over the memory limit of {} MB",
@@ -63,17 +69,17 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// The limits of one check. Cheap to clone; clones share the interrupt flag and what is known of the process's size.
+/// The limits of one check. Cheap to clone; clones share the interrupt flag and the memory verdict.
 #[derive(Clone, Debug)]
 pub struct Budget {
     deadline: Option<(Instant, Duration)>,
     memory: Option<u64>,
     interrupted: Arc<AtomicBool>,
-    /// The resident size that was found to be over the limit, or 0.
+    /// The resident size found to be over the limit, or 0.
     resident: Arc<AtomicU64>,
 }
 
-/// Polls a budget once in so many steps of a loop, so that a step may be a few nanoseconds.
+/// Polls a budget once per number of steps of a loop, for steps of a few nanoseconds.
 #[derive(Debug)]
 pub struct Poll<'a> {
     budget: &'a Budget,
@@ -81,7 +87,7 @@ pub struct Poll<'a> {
 }
 
 impl Poll<'_> {
-    /// The clock is read once in this many steps.
+    /// The clock is read once per this many steps.
     const EVERY: u32 = 1 << 12;
 
     /// The budget.
@@ -89,7 +95,7 @@ impl Poll<'_> {
         self.budget
     }
 
-    /// One step: whether work may go on.
+    /// One step; returns whether work may continue.
     #[inline]
     pub fn step(&mut self) -> Result<(), StopReason> {
         self.steps += 1;
@@ -130,8 +136,8 @@ impl Budget {
         }
     }
 
-    /// Refuses to allocate structures over this many bytes. Who watches the process calls [`Budget::exhaust`] where it grows
-    /// over them even so.
+    /// Refuses to allocate structures over this many bytes. The watcher of the process calls [`Budget::exhaust`] if it
+    /// grows over the limit anyway.
     #[must_use]
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
@@ -145,7 +151,7 @@ impl Budget {
         self
     }
 
-    /// Whether work may go on. Call it often enough that a second's work lies between two calls.
+    /// Whether work may continue. Call it at least once per second of work.
     pub fn check(&self) -> Result<(), StopReason> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(StopReason::Interrupted);
@@ -169,12 +175,12 @@ impl Budget {
         }
     }
 
-    /// Stops everything that has a clone of this budget: the process takes this many bytes, and that is too many.
+    /// Stops everything that has a clone of this budget, because the process takes this many bytes.
     pub fn exhaust(&self, resident: u64) {
         self.resident.store(resident.max(1), Ordering::Relaxed);
     }
 
-    /// The most bytes that the process may take, if there is a limit.
+    /// The memory limit in bytes, if there is one.
     pub fn memory(&self) -> Option<u64> {
         self.memory
     }
@@ -191,7 +197,7 @@ impl Budget {
         }
     }
 
-    /// The time that is left, if there is a limit.
+    /// The time left, if there is a limit.
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline
             .map(|(at, _)| at.saturating_duration_since(Instant::now()))
@@ -213,6 +219,10 @@ mod tests {
             reason.to_string(),
             "the process takes 3 MB, over the memory limit of 1 MB"
         );
+        let budget = Budget::unlimited().with_memory(4 << 20);
+        budget.exhaust(3 << 20);
+        let words = budget.check().expect_err("others took it").to_string();
+        assert!(words.contains("other processes"), "{words}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What every phase of a run is given, whatever it works on: the budget, the listener to its progress, seeded numbers.
+//! What every phase of a run gets: the budget, the progress listener, seeded random numbers.
 
 pub mod budget;
 pub mod progress;

@@ -1,6 +1,6 @@
-//! What a check tells about itself while it runs. Libraries never print; the caller draws.
+//! The progress that a check reports while it runs. Libraries never print; the caller does.
 
-/// The phases of the straight line.
+/// The phases of a check, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Bytes become a history.
@@ -9,13 +9,13 @@ pub enum Phase {
     Resolve,
     /// The polygraph is built.
     Construct,
-    /// Reachability settles constraints.
+    /// Reachability decides constraints.
     Prune,
-    /// A solver settles the rest.
+    /// A solver decides the rest.
     Decide,
     /// The answer is checked again.
     Certify,
-    /// A violation is put into words.
+    /// A violation is described in words.
     Explain,
 }
 
@@ -34,10 +34,11 @@ impl Phase {
     }
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ProgressEvent {
-    /// One of several levels is asked, by this name; the following events are of it.
+    /// One of several levels is checked, by this name; the following events belong to it.
     Asking(&'static str),
     /// A level of several has its answer.
     Answered {
@@ -46,7 +47,7 @@ pub enum ProgressEvent {
         /// `satisfied`, `violated` or `unknown`.
         verdict: &'static str,
     },
-    /// A phase began.
+    /// A phase begins.
     Phase(Phase),
     /// A pruning round ended.
     Round {
@@ -68,13 +69,13 @@ pub enum ProgressEvent {
     },
 }
 
-/// Somebody who listens. Called from the thread that checks.
+/// A listener. Called from the thread that checks.
 pub trait Progress {
     /// Takes note of an event.
     fn event(&mut self, event: ProgressEvent);
 }
 
-/// Nobody listens.
+/// Ignores every event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

@@ -1,4 +1,4 @@
-//! A seeded stream of numbers: splitmix64 (Steele, Lea and Flood 2014), which is enough to choose test cases.
+//! A seeded random number generator: splitmix64 (Steele, Lea and Flood 2014), which is good enough for test cases.
 
 /// The stream. Equal seeds give equal streams on every machine.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! The certificate as a file: a header line that says what it is for, then one point per line, earliest first.
+//! The certificate as a file: a header line, then one point per line, earliest first.
 //!
 //! docs/certificates.md is the format's description. Reading takes one pass and one hash table, so verifying stays linear.
 
@@ -22,18 +22,18 @@ const VERSION: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// The format's version; its name tells the file from any other JSON Lines.
+    /// The format's version; its name distinguishes the file from any other JSON Lines.
     kingsnake_certificate: u32,
     pub(crate) model: String,
     session_order: bool,
     real_time: bool,
-    /// Whether refused compare-and-sets say that the key held something else, where the model is `linearizable`.
+    /// Whether refused compare-and-sets show that the key held something else, if the model is `linearizable`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     refusals_count: bool,
-    /// Which order is expected, where the model is `along`.
+    /// The expected order, if the model is `along`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     along: Option<String>,
-    /// How the clock counts, where it does not count as for `strict-ser`.
+    /// The clock, unless as for `strict-ser`.
     #[serde(default, skip_serializing_if = "Clock::is_strict")]
     clock: Clock,
     transactions: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Header {
     fingerprint: String,
 }
 
-/// How the clock counts.
+/// The clock.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Clock {
@@ -140,7 +140,7 @@ fn push_name(text: &mut String, history: &History, txn: TxnId) {
 /// The header of a certificate, if the text is one.
 pub(crate) fn header(text: &str) -> Read<Header> {
     let Some(first) = text.lines().find(|line| !line.trim().is_empty()) else {
-        return Err(wrong("empty, so no certificate"));
+        return Err(wrong("empty, so not a certificate"));
     };
     let header: Header = serde_json::from_str(first)
         .map_err(|why| wrong(format!("not the header of a certificate: {why}")).at(1))?;
@@ -196,7 +196,7 @@ pub(crate) fn read_certificate(text: &str, history: &History) -> Read<EvidenceCl
     Ok(EvidenceClaim {
         promise,
         verdict: Verdict::Satisfied(Certificate { order, sources }),
-        // A rolling certificate begins before its history is known.
+        // A rolling certificate starts before its history is known.
         same_history: header.fingerprint.is_empty()
             || header.transactions == history.n_txns()
                 && header.operations == history.n_ops()
@@ -256,7 +256,7 @@ impl PointReader<'_> {
         Ok(Point { txn, moment })
     }
 
-    /// A read that several can explain.
+    /// A read with several possible writers.
     fn source(&self, fields: &[Value]) -> Option<OperationSource> {
         let [reader, op, key, writer] = fields else {
             return None;

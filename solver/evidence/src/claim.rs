@@ -1,4 +1,4 @@
-//! A file that claims a verdict: read, and checked again by the history alone.
+//! A file that claims a verdict: read, and checked against the history alone.
 
 use kingsnake_certify::linearizable::{OperationMoment, replay};
 use kingsnake_certify::{Refusal, refute, verify};
@@ -15,16 +15,16 @@ use crate::level::read_level;
 use crate::names::NameReader;
 use crate::{Read, wrong};
 
-/// What a file claims.
+/// The claim of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvidenceClaim {
-    /// What was promised.
+    /// The promise.
     pub promise: Promise,
-    /// That it was kept, or that it was broken.
+    /// Kept or broken.
     pub verdict: Verdict,
-    /// Whether it was made for a history with the same transactions and operations, as far as the file says.
+    /// Whether it was made for a history with the same transactions and operations, as far as the file states.
     pub same_history: bool,
-    /// When each operation took effect, where the file says so.
+    /// When each operation took effect, if the file states it.
     pub(crate) times: Vec<i64>,
 }
 
@@ -56,7 +56,7 @@ impl EvidenceClaim {
     }
 }
 
-/// The JSON document of a verdict; `None` if this is no document, but perhaps a certificate.
+/// The JSON document of a verdict; `None` if it is no document, but perhaps a certificate.
 fn document(bytes: &[u8]) -> Read<Option<Value>> {
     let document: Value = match serde_json::from_slice(bytes) {
         Ok(document) => document,
@@ -80,7 +80,7 @@ fn document(bytes: &[u8]) -> Read<Option<Value>> {
     }
 }
 
-/// The model, level or kind of promise that a file is about, as far as its begin tells; some have to be known before the rest is read.
+/// The model, level or kind of promise at the start of a file; some must be known before the rest is read.
 pub fn promised_name(bytes: &[u8]) -> Option<String> {
     if let Ok(Some(document)) = document(bytes) {
         return document["level"]["model"].as_str().map(str::to_owned);
@@ -93,7 +93,7 @@ pub fn promised_name(bytes: &[u8]) -> Option<String> {
 pub fn read(history: &History, bytes: &[u8]) -> Read<EvidenceClaim> {
     let Some(document) = document(bytes)? else {
         let text = std::str::from_utf8(bytes);
-        let text = text.map_err(|_| wrong("not UTF-8, so no certificate"))?;
+        let text = text.map_err(|_| wrong("not UTF-8, so not a certificate"))?;
         return read_certificate(text, history);
     };
     let mut promise = read_level(&document["level"])?;

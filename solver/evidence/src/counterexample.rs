@@ -1,7 +1,7 @@
-//! Reads the counterexample of a JSON document again (docs/json.md).
+//! Reads the counterexample of a JSON document (docs/json.md).
 //!
-//! Transactions, keys and values are found by their names. What is written here and what the history holds are compared by certify,
-//! not by this reader; it only refuses what it cannot understand.
+//! Transactions, keys and values are found by name. Certify compares the claims with the history; this reader only
+//! refuses what it cannot parse.
 
 use kingsnake_history::verdict::{
     Counterexample, Fact, Finding, LocalAnomaly, Moment, Point, Proof, Step, StepReason, Stuck,
@@ -13,7 +13,7 @@ use crate::names::{NameReader, field, list, number, small_number, word};
 use crate::recorded::read_refutation;
 use crate::{Read, wrong};
 
-/// The counterexample that a value describes.
+/// The counterexample in a JSON value.
 pub(crate) fn read_counterexample(names: &NameReader<'_>, value: &Value) -> Read<Counterexample> {
     ProofReader { names }.counterexample(value)
 }
@@ -37,7 +37,7 @@ impl ProofReader<'_, '_> {
             "stuck" => Ok(Counterexample::Stuck(Stuck {
                 key: self.names.key(value)?,
                 last: self.names.txn(value, "transaction")?,
-                // Who judges it finds these again.
+                // The checker computes these again.
                 possible: Vec::new(),
                 concurrent: self.names.txns(value, "concurrent")?,
             })),

@@ -1,9 +1,9 @@
-//! Sixteen hexadecimal digits that tell a history from another.
+//! Sixteen hexadecimal digits that identify a history.
 
 use kingsnake_history::model::{History, Op, Token, ValueId};
 
-/// FNV-1a over every transaction's name, session and operations. It only serves to warn
-/// about a mix-up of files: what a certificate proves, it proves by being replayed.
+/// FNV-1a over every transaction's name, session and operations. It only serves to warn of mixed-up files: a
+/// certificate is always replayed.
 pub(crate) fn fingerprint(history: &History) -> String {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     for txn in history.txns() {

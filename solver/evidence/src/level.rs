@@ -1,4 +1,4 @@
-//! What was promised, as a JSON object with the same fields for every level.
+//! The promise as a JSON object with the same fields for every level.
 
 use kingsnake_history::adya::PlLevel;
 use kingsnake_history::level::{Model, RealTime, Snapshots, Spec, Times};
@@ -9,22 +9,40 @@ use serde_json::Value;
 use crate::names::{flag, word};
 use crate::{Read, wrong};
 
-/// What was promised; docs/json.md describes the fields.
+/// The promise; docs/json.md describes the fields.
 #[derive(Debug, Serialize)]
 pub struct LevelView {
     name: &'static str,
     model: &'static str,
-    session_order: bool,
-    real_time: bool,
+    session_order: Option<bool>,
+    real_time: Option<bool>,
     snapshots: Option<&'static str>,
     times: Option<&'static str>,
     clock_drift_ms: Option<f64>,
-    refusals_count: bool,
+    refusals_count: Option<bool>,
     along: Option<&'static str>,
     words: String,
 }
 
-/// A promise; `name` is the level as it was asked for.
+impl LevelView {
+    /// What has no promise: all levels, or the rule of a workload.
+    pub fn named(name: &'static str, words: String) -> Self {
+        LevelView {
+            name,
+            model: name,
+            session_order: None,
+            real_time: None,
+            snapshots: None,
+            times: None,
+            clock_drift_ms: None,
+            refusals_count: None,
+            along: None,
+            words,
+        }
+    }
+}
+
+/// A promise; `name` is the level as typed.
 pub fn level_view(promise: &Promise, name: &'static str) -> LevelView {
     let Spec {
         session_order,
@@ -34,12 +52,12 @@ pub fn level_view(promise: &Promise, name: &'static str) -> LevelView {
     LevelView {
         name,
         model: promise.name(),
-        session_order,
-        real_time: real_time.is_some(),
+        session_order: Some(session_order),
+        real_time: Some(real_time.is_some()),
         snapshots: real_time.map(|it| it.snapshots.name()),
         times: real_time.map(|it| it.times.name()),
         clock_drift_ms: real_time.map(|it| it.drift as f64 / 1e6),
-        refusals_count: promise.refusals_count(),
+        refusals_count: Some(promise.refusals_count()),
         along: match promise {
             Promise::Along(along) => Some(along.name()),
             _ => None,
@@ -48,7 +66,7 @@ pub fn level_view(promise: &Promise, name: &'static str) -> LevelView {
     }
 }
 
-/// The promise of a name with its ingredients; an expected order that was given has no transactions yet.
+/// The promise with this name and components; an expected order in a file has no transactions yet.
 pub(crate) fn promise(
     name: &str,
     session_order: bool,
@@ -87,7 +105,7 @@ pub(crate) fn promise(
     }
 }
 
-/// How the clock counts, from its words.
+/// The clock, from its fields.
 pub(crate) fn real_time(snapshots: &str, times: &str, drift: u64) -> Read<RealTime> {
     let snapshots_of = [Snapshots::Older, Snapshots::Current];
     let found_snapshots = snapshots_of.into_iter().find(|it| it.name() == snapshots);
@@ -105,7 +123,7 @@ pub(crate) fn real_time(snapshots: &str, times: &str, drift: u64) -> Read<RealTi
     }
 }
 
-/// The promise that a document is about.
+/// The promise of a document.
 pub(crate) fn read_level(level: &Value) -> Read<Promise> {
     let real_time = if flag(level, "real_time")? {
         let drift = level["clock_drift_ms"].as_f64().unwrap_or(0.0);

@@ -20,10 +20,10 @@ pub use view::{counterexample, counterexample_view};
 
 use thiserror::Error;
 
-/// A file that is no evidence for a history: where, and why not.
+/// A file that is not evidence for a history: the position and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct EvidenceError {
-    /// The line, counted from 1, where one is to blame.
+    /// The line, counted from 1, if one is wrong.
     line: Option<usize>,
     why: String,
 }

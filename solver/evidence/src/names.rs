@@ -53,7 +53,7 @@ pub(crate) fn list<'v>(value: &'v Value, name: &str) -> Read<&'v [Value]> {
     Ok(found)
 }
 
-/// Finds what names stand for in a history.
+/// Finds transactions, keys and values of a history by name.
 pub(crate) struct NameReader<'h> {
     pub(crate) history: &'h History,
     txns: FxHashMap<Token, TxnId>,
@@ -115,8 +115,8 @@ impl<'h> NameReader<'h> {
             .ok_or_else(|| wrong(format!("the history has no key {name}")))
     }
 
-    /// What `to` read of `from` by this name. A delete's name may be a value's too, so one that both have is preferred,
-    /// and then the last, which is what others saw.
+    /// The value with this name that `to` read from `from`. A delete's name may also be a value's, so one that both
+    /// touched is preferred, and then the last, which is what others saw.
     pub(crate) fn read_value(
         &self,
         key: KeyId,

@@ -1,7 +1,7 @@
-//! What refutes a recorded certificate or an expected order, as JSON.
+//! The refutation of a recorded certificate or an expected order, as JSON.
 //!
-//! A version has its `key`, its `value` and its `number` among all values of the history, by which it is read again: a delete and a value
-//! may share a name.
+//! A version has its `key`, its `value` and its `number` among all values of the history, which identifies it: a delete
+//! and a value may share a name.
 
 use kingsnake_history::adya::{
     AdyaStep, Dependency, DependencyReason, Difference, Disagreement, Mismatch, Mismatched,

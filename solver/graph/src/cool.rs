@@ -1,4 +1,4 @@
-//! What annealing asks of a device: to cool points on a line, all nodes of a colour at once.
+//! The interface of annealing on a device: it cools points on a line, all nodes of a colour at once.
 //!
 //! Everything is in whole numbers, so that every device gives the same answer for a seed: points are 32 bits, Boltzmann
 //! weights 16, and their products add up in 64.
@@ -10,7 +10,7 @@ use kingsnake_context::budget::Budget;
 
 use crate::prune::{DeviceError, DeviceStats, Offer};
 
-/// Costs this far above the least weigh nothing.
+/// Costs this far above the minimum have weight 0.
 pub const N_WEIGHTS: usize = 64;
 
 /// What a node reads when it moves: places in [`Cooling::field`] where its lists start. Each ends where the next starts, the
@@ -32,7 +32,7 @@ pub struct NodeReads {
     pub rest: u32,
 }
 
-/// How large a line is: enough to say whether a device pays, before anything is laid out for it.
+/// The size of a line: enough to tell whether a device pays, before anything is laid out for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CoolingSize {
     /// Nodes.
@@ -124,7 +124,7 @@ impl Cooling {
         self.reads[id as usize + 1].before - self.reads[id as usize].before
     }
 
-    /// How large it is.
+    /// The size.
     pub fn size(&self) -> CoolingSize {
         let colours = 0..self.colour_ends.len();
         CoolingSize {
@@ -159,16 +159,16 @@ pub struct Cooled {
     pub n_violated: Vec<u32>,
     /// How many nodes were moved, sweep by sweep.
     pub n_moves: u64,
-    /// Who did it, and what it took.
+    /// The device, and its statistics.
     pub device: DeviceStats,
 }
 
-/// Cools lines somewhere else than on this CPU.
+/// Cools lines on another device than this CPU.
 pub trait Cooler: Send {
-    /// Takes a task of this size, or says why not.
+    /// Accepts a task of this size, or gives a reason against it.
     fn offer(&mut self, size: &CoolingSize, budget: &Budget) -> Offer;
 
-    /// Cools a line. `watch` hears after every few sweeps how many constraints are violated, and says whether to go on.
+    /// Cools a line. `watch` gets the number of violated constraints every few sweeps, and returns whether to continue.
     fn cool(
         &mut self,
         task: &Cooling,

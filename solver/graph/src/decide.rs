@@ -1,4 +1,4 @@
-//! What is left after pruning, and what a back end answers to it.
+//! The question that is left after pruning, and a back end's answer.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ impl Constraints {
         self.ends.push(self.edges.len() as u32);
     }
 
-    /// How many there are.
+    /// Number of constraints.
     pub fn len(&self) -> usize {
         self.ends.len() / 2
     }
@@ -88,7 +88,7 @@ pub struct Question<'a> {
     pub targets: &'a [u32],
     /// A topological order of the known graph: `order[i]` is the node at place i.
     pub order: &'a [u32],
-    /// What is open.
+    /// The open constraints.
     pub constraints: &'a Constraints,
     /// An estimate of each node's place in the real execution (a linear extension of the known graph: larger is later), or
     /// empty where it was not computed.
@@ -122,7 +122,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What a back end found.
+/// A back end's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// A side for each constraint, without a cycle.
@@ -133,7 +133,7 @@ pub enum Decision {
     Unknown(StopReason),
 }
 
-/// What deciding took.
+/// Statistics of deciding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DecideStats {
     /// The back end's name.
@@ -158,7 +158,7 @@ pub struct DecideStats {
     pub moves: u64,
     /// The device that took part in a local search, and what it took.
     pub device: Box<DeviceStats>,
-    /// By how many bytes the process grew meanwhile, or what the solver itself counts; `None` where it is not known.
+    /// Growth of the process in bytes meanwhile, or what the solver itself counts; `None` if unknown.
     pub memory: Option<u64>,
     /// How often assumed sides turned out not to go together, and those to blame were given up.
     pub rejects: u64,
@@ -169,7 +169,7 @@ pub struct DecideStats {
 }
 
 impl DecideStats {
-    /// Adds what earlier attempts at the same question took; sizes stay those of the last.
+    /// Adds the statistics of earlier attempts at the same question; sizes stay those of the last.
     pub fn add_effort(&mut self, earlier: &DecideStats) {
         self.conflicts += earlier.conflicts;
         self.decisions += earlier.decisions;
@@ -181,7 +181,7 @@ impl DecideStats {
     }
 }
 
-/// A back end failed; this says nothing about the history.
+/// A back end failed; this tells nothing about the history.
 #[derive(Debug, Error)]
 #[error("back end {backend}: {what}")]
 pub struct DecideError {
@@ -191,7 +191,7 @@ pub struct DecideError {
     pub what: String,
 }
 
-/// Which rules a question's edges follow, for back ends that state the rules in place of the edges.
+/// The rules that a question's edges follow, for back ends that state the rules in place of the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Snapshot isolation: each transaction is a begin and a commit, and writers of one key do not overlap.
@@ -210,7 +210,7 @@ pub trait Backend {
         None
     }
 
-    /// The question that was to be decided is answered. What is asked from here on belongs to its explanation: no proof of it is kept.
+    /// The question is answered. Further questions belong to its explanation: no proof of them is kept.
     fn conclude(&mut self) {}
 
     /// Answers the question, or stops within a second of the budget's end.
@@ -221,7 +221,7 @@ pub trait Backend {
         progress: &mut dyn Progress,
     ) -> Result<(Decision, DecideStats), DecideError>;
 
-    /// Takes a question that will grow. Unless a back end keeps what it learned, it is asked the whole question each time.
+    /// Takes a question that will grow. Unless a back end keeps its lemmas, it gets the whole question each time.
     fn session<'s>(&'s mut self, question: Question<'_>) -> Box<dyn SolverSession + 's> {
         Box::new(Afresh::new(self, question))
     }

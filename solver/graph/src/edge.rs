@@ -1,13 +1,13 @@
-//! An edge, with the reason why it is there.
+//! An edge with its reason.
 
-/// Why one node comes before another. The caller that stated the problem knows what the numbers stand for.
+/// Why one node comes before another. The caller that stated the problem knows the meaning of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The problem states it.
     Stated {
-        /// Which kind of statement.
+        /// The kind of statement.
         kind: u8,
-        /// What it is about.
+        /// Its subject.
         about: u32,
     },
     /// The earlier installed version `before`, the later installs `after`, and `before` ≪ `after` (ww).
@@ -27,7 +27,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// No reason worth a name: for problems that come from elsewhere.
+    /// No particular reason: for problems from elsewhere.
     pub const NONE: Reason = Reason::Stated { kind: 0, about: 0 };
 
     /// The version that is put first and the one that is put second, where the reason is about two versions.
@@ -51,7 +51,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// An edge without a reason worth a name.
+    /// An edge without a particular reason.
     pub fn plain(from: u32, to: u32) -> Edge {
         let reason = Reason::NONE;
         Edge { from, to, reason }

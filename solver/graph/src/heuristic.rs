@@ -1,8 +1,8 @@
 //! `heuristic`: guesses sides from how far apart nodes stand in a topological order, and asks a back end for the rest (Viper's heuristic
 //! pruning: Zhang et al., `EuroSys` 2023).
 //!
-//! A side that runs backwards over `k` places or more is taken to be wrong, so the other one is assumed. A yes under assumptions
-//! is a yes, since the choices are there to be seen. A no says nothing but that some assumption may be wrong: only a no
+//! A side that runs backwards over `k` places or more is assumed to be wrong, so the other one is assumed. SAT under
+//! assumptions is SAT, since the choices can be checked. UNSAT only means that some assumption may be wrong: only UNSAT
 //! without assumptions counts.
 
 use std::ops::Range;
@@ -22,9 +22,9 @@ pub enum Heuristic {
     /// None: assume nothing.
     #[default]
     Off,
-    /// Start again at every no, with twice the distance, as Viper does.
+    /// Start again at every UNSAT, with twice the distance, as Viper does.
     Viper,
-    /// Keep the solver and all that it has learned, and give up only the assumptions that it blames.
+    /// Keep the solver and its learned clauses, and drop only the assumptions that it blames.
     Incremental,
 }
 
@@ -42,7 +42,7 @@ impl Heuristic {
     }
 }
 
-/// What a heuristic did.
+/// Statistics of a heuristic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeuristicStats {
     /// Its name.
@@ -79,7 +79,7 @@ pub fn decide(
             stats.rejects = decided.rejects;
             return Ok((decision, decided, stats));
         }
-        // A back end that knows no assumptions is asked again and again.
+        // A back end without assumptions is asked again each time.
     }
     let mut spent = DecideStats::default();
     while stats.distance < question.n_nodes {
@@ -136,7 +136,7 @@ fn ranks(chains: &[Range<u32>], question: Question<'_>) -> Vec<u32> {
     places(&order)
 }
 
-/// The sides that are taken for granted.
+/// The assumed sides.
 struct Assumed {
     /// For each constraint, the side that is assumed, if one is.
     chosen: Vec<Option<Side>>,
@@ -213,7 +213,7 @@ impl Smaller {
     }
 
     fn question(&self) -> Question<'_> {
-        // The estimate knows nothing of what is assumed.
+        // The estimate does not use the assumptions.
         Question {
             has_choices: self.has_choices,
             ..Question::new(&self.dag, &self.constraints, &[])

@@ -1,6 +1,6 @@
-//! SAT modulo acyclicity: is there a way to settle everything that is open so that the graph has no cycle?
+//! SAT modulo acyclicity: can everything open be decided so that the graph has no cycle?
 //!
-//! A [`Problem`] is nodes, known edges, two-sided orders and logic over guarded edges. [`prune`] settles what
+//! A [`Problem`] is nodes, known edges, two-sided orders and logic over guarded edges. [`prune`] decides what
 //! reachability settles, a [`decide::Backend`] the rest. Nothing here knows a history, a transaction or a level.
 
 mod components;

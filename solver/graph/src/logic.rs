@@ -82,12 +82,12 @@ impl Logic {
         self.clauses.push((start, self.literals.len() as u32));
     }
 
-    /// How many variables there are.
+    /// Number of variables.
     pub fn n_variables(&self) -> usize {
         self.n_variables as usize
     }
 
-    /// How many choices there are.
+    /// Number of choices.
     pub fn n_choices(&self) -> usize {
         self.n_choices
     }

@@ -116,7 +116,7 @@ impl Orders {
         self.ends.push(self.runs.len() as u32);
     }
 
-    /// The same runs as if their newest versions had no readers: their orders have ww edges alone.
+    /// The same runs as if their newest versions had no readers: their orders have ww edges only.
     #[must_use]
     pub fn without_readers(&self) -> Orders {
         let mut bare = Orders::default();
@@ -184,7 +184,7 @@ impl Orders {
         &self.readers[self.runs[index].readers as usize..end]
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }

@@ -39,8 +39,8 @@ pub fn fewest<S, I: IntoIterator<Item = (u32, bool, S)>>(
     via
 }
 
-/// What the cheapest path from the root to each node costs, and its last step; `u32::MAX` where there is none. What costs more than the
-/// bound is not looked at. A step is where it leads, what it costs, and its number.
+/// Cost and last step of the cheapest path from the root to each node; `u32::MAX` if there is none. Paths that cost more than the
+/// bound are not followed. A step is where it leads, what it costs, and its number.
 pub fn cheapest<I: IntoIterator<Item = (u32, u32, u32)>>(
     n_nodes: usize,
     root: u32,

@@ -6,7 +6,7 @@ use crate::edge::Edge;
 use crate::logic::Logic;
 use crate::orders::Orders;
 
-/// What is to be settled without a cycle.
+/// What must be decided without a cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
     /// The number of nodes.

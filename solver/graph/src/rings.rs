@@ -29,7 +29,7 @@ impl Rings {
         }
     }
 
-    /// So many constraints: the first have edges of their own.
+    /// This many constraints: the first have edges of their own.
     pub(crate) fn constraints(&mut self, base: &Constraints, n_constraints: u32) -> Constraints {
         let mut constraints = Constraints::default();
         for at in 0..n_constraints {

@@ -1,7 +1,7 @@
-//! A question that only grows: constraints, known edges, guarded edges and clauses are appended, nothing is taken back, so a
-//! back end may keep all that it learned between two answers.
+//! A question that only grows: constraints, known edges, guarded edges and clauses are appended and never removed, so a
+//! back end may keep its lemmas between two answers.
 //!
-//! A back end without memory is asked afresh ([`Afresh`]), with conjunctions and clauses written as edges (`rings`).
+//! A back end without memory gets the whole question again ([`Afresh`]), with conjunctions and clauses written as edges (`rings`).
 
 use crate::decide::{Backend, Constraints, DecideError, DecideStats, Decision, Question, Side};
 use crate::edge::Edge;
@@ -13,10 +13,10 @@ use kingsnake_context::progress::Progress;
 /// A side of a constraint, as a literal. A variable is a constraint whose sides have no edges of their own.
 pub type SideOf = (u32, Side);
 
-/// What is appended to a question.
+/// Additions to a question.
 #[derive(Clone, Debug, Default)]
 pub struct Growth {
-    /// How many constraints there are from now on; those before keep their numbers.
+    /// The number of constraints from now on; earlier ones keep their numbers.
     pub n_constraints: usize,
     /// Edges that hold.
     pub known: Vec<Edge>,
@@ -28,7 +28,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Nothing but so many constraints and these known edges.
+    /// This many constraints and these known edges only.
     pub fn new(n_constraints: usize, known: Vec<Edge>) -> Self {
         Growth {
             n_constraints,
@@ -81,7 +81,7 @@ impl Growth {
     }
 }
 
-/// A question and what was appended to it, in the hands of a back end.
+/// A question with its additions, held by a back end.
 pub trait SolverSession {
     /// Appends to the question.
     fn add(&mut self, growth: &Growth);
@@ -95,7 +95,7 @@ pub trait SolverSession {
     ) -> Result<(Decision, DecideStats), DecideError>;
 }
 
-/// Asks a back end the whole question each time.
+/// Gives a back end the whole question each time.
 pub struct Afresh<'b, B: ?Sized> {
     backend: &'b mut B,
     n_nodes: usize,

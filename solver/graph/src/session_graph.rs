@@ -7,14 +7,14 @@ use crate::edge::Edge;
 use crate::reach::Dag;
 use kingsnake_context::rng::Rng;
 
-/// How a graph is made.
+/// The parameters of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionGraph {
-    /// How many nodes.
+    /// Number of nodes.
     pub n_nodes: u32,
-    /// How many edges a node, on average.
+    /// Average number of edges per node.
     pub degree: u32,
-    /// How many sessions the nodes fall into.
+    /// Number of sessions.
     pub n_sessions: u32,
     /// Largest distance between the two nodes of an edge.
     pub span: u32,
@@ -30,7 +30,7 @@ impl SessionGraph {
             .collect()
     }
 
-    /// The graph. It is a function of the numbers.
+    /// The graph. It depends only on the numbers.
     pub fn dag(self) -> Dag {
         let n = self.n_nodes as usize;
         let sessions = self.sessions();

@@ -22,6 +22,49 @@ pub fn peeled<I: IntoIterator<Item = u32>>(
     order
 }
 
+/// An order of all nodes, each after those before it, made from one that `more` steps, as places in it, may run back over: only
+/// stretches that some run back over are sorted again. `None` if these are most of it, or if there is a cycle, which is in one of them.
+pub(crate) fn resorted<'a>(
+    order: &[u32],
+    places: &[u32],
+    more: &[(u32, u32)],
+    targets: impl Fn(u32) -> &'a [u32],
+) -> Option<Vec<u32>> {
+    let back = more.iter().filter(|(from, to)| from >= to);
+    let mut stretches: Vec<(u32, u32)> = back.map(|&(from, to)| (to, from + 1)).collect();
+    stretches.sort_unstable();
+    stretches.dedup_by(|next, last| {
+        let overlaps = next.0 < last.1;
+        if overlaps {
+            last.1 = last.1.max(next.1);
+        }
+        overlaps
+    });
+    let lengths = stretches.iter().map(|it| (it.1 - it.0) as usize);
+    if 2 * lengths.sum::<usize>() > order.len() {
+        return None;
+    }
+    let mut sorted = order.to_vec();
+    for (start, end) in stretches {
+        let stretch = &order[start as usize..end as usize];
+        let all = (start..end).zip(stretch);
+        let steps = all.flat_map(|(from, &node)| {
+            let to = targets(node).iter().map(|&to| places[to as usize]);
+            to.filter(move |to| *to < end)
+                .map(move |to| (from - start, to - start))
+        });
+        let graph = FlatGraph::new(stretch.len(), steps);
+        let peeled = graph.peeled();
+        if peeled.len() < stretch.len() {
+            return None;
+        }
+        for (at, &from) in (start..).zip(&peeled) {
+            sorted[at as usize] = stretch[from as usize];
+        }
+    }
+    Some(sorted)
+}
+
 /// All nodes, each after those before it, depth first; nothing where there is a cycle. `before` gives what directly precedes a node, by
 /// number, `u32::MAX` where one counts for nothing, and ends with `None`. Where the nodes are nearly in order this stays near in memory.
 pub fn depth_first(n_nodes: usize, before: impl Fn(u32, usize) -> Option<u32>) -> Option<Vec<u32>> {
@@ -81,6 +124,37 @@ mod tests {
     use kingsnake_context::rng::Rng;
 
     use super::*;
+
+    #[test]
+    fn an_order_that_steps_run_back_over_is_mended() {
+        let mut rng = Rng::new(2);
+        let (mut n_mended, mut n_refused) = (0, 0);
+        for _ in 0..2_000 {
+            let n_nodes = rng.between(2, 40);
+            let mut pair = || (rng.below(n_nodes) as u32, rng.below(n_nodes) as u32);
+            let known = (0..n_nodes).map(|_| pair());
+            let known: Vec<(u32, u32)> = known.filter(|it| it.0 < it.1).collect();
+            let order = FlatGraph::new(n_nodes, known.iter().copied()).peeled();
+            let places = crate::reach::places(&order);
+            let new = [pair(), pair()];
+            let more = new.map(|(from, to)| (places[from as usize], places[to as usize]));
+            let edges = || known.iter().chain(&new).copied();
+            let graph = FlatGraph::new(n_nodes, edges());
+            let is_acyclic = graph.peeled().len() == n_nodes;
+            match resorted(&order, &places, &more, |node| graph.targets(node)) {
+                Some(sorted) => {
+                    n_mended += usize::from(sorted != order);
+                    let mut nodes = sorted.clone();
+                    nodes.sort_unstable();
+                    assert!(is_acyclic && nodes.iter().copied().eq(0..n_nodes as u32));
+                    let place = crate::reach::places(&sorted);
+                    assert!(edges().all(|(from, to)| place[from as usize] < place[to as usize]));
+                }
+                None => n_refused += 1,
+            }
+        }
+        assert!(n_mended > 100 && n_refused > 100, "{n_mended} {n_refused}");
+    }
 
     #[test]
     fn both_sorts_agree_whether_there_is_a_cycle_and_keep_the_edges() {

@@ -1,4 +1,4 @@
-//! `witness`: tries an order that costs nothing as the answer. A hit is the certificate; a miss says nothing.
+//! `witness`: tries a cheap order as the answer. A hit is the certificate; a miss proves nothing.
 
 use crate::decide::{Question, Side};
 use crate::reach::places;

@@ -60,9 +60,9 @@ pub enum Dependency {
     Wr,
     /// The earlier read a version, and the later installed the next.
     Rw,
-    /// The earlier changed what satisfies a condition, and the later's predicate was evaluated on that or on a newer version.
+    /// The earlier changed which rows satisfy a condition, and the later's predicate was evaluated on that version or a newer one.
     PredWr,
-    /// The earlier's predicate was evaluated on a version, and a newer one of the later changes what satisfies it.
+    /// The earlier's predicate was evaluated on a version, and a newer one of the later changes which rows satisfy it.
     PredRw,
 }
 
@@ -105,11 +105,11 @@ pub struct AdyaStep {
     pub from: TxnId,
     /// The later transaction.
     pub to: TxnId,
-    /// Why it is later; `None` where the database's own times say so.
+    /// Why it is later; `None` if the database's own times show it.
     pub because: Option<DependencyReason>,
 }
 
-/// What a dependency is about.
+/// The versions of a dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DependencyReason {
     /// Its kind.
@@ -124,7 +124,7 @@ pub struct DependencyReason {
     pub predicate: Option<u32>,
 }
 
-/// What a cycle is called.
+/// The name of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phenomenon {
     /// Write cycle.
@@ -182,7 +182,7 @@ pub struct Mismatch {
     pub what: Difference,
 }
 
-/// How a result differs from what the version set implies.
+/// How a result differs from the one that the version set implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Difference {
     /// This version satisfies the condition, and its row was not returned.
@@ -200,7 +200,7 @@ pub enum Difference {
     Aggregate(Token),
 }
 
-/// Why what the database recorded does not show what was promised.
+/// Why the database's record does not keep the promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refutation {
     /// Reads and versions that are wrong by themselves.
@@ -213,7 +213,7 @@ pub enum Refutation {
     Order {
         /// The order, up to the transaction that does not fit.
         order: Vec<TxnId>,
-        /// What does not fit.
+        /// The mismatch.
         found: Disagreement,
     },
 }
@@ -225,13 +225,13 @@ pub struct Disagreement {
     pub txn: TxnId,
     /// Its place in the order, counted from 0.
     pub place: usize,
-    /// Which of its operations, counted from 0; for a predicate, where it stands among them.
+    /// Which of its operations, counted from 0; for a predicate, its place among them.
     pub op: usize,
     /// What it read, and what the order implies.
     pub what: Mismatched,
 }
 
-/// What was read along an order, and what the state gives.
+/// What was read along an order, and what the state contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mismatched {
     /// A read; `None` is the initial state.

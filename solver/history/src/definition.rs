@@ -11,9 +11,9 @@ pub struct Definition {
     pub level: Level,
     /// Whether a session's transactions keep their order.
     pub session_order: bool,
-    /// What recorded times are, where the level looks at the clock.
+    /// The meaning of recorded times, if the level looks at the clock.
     pub times: Times,
-    /// In what it differs from the level of that name here, as documentation.
+    /// How it differs from the level of that name here, as documentation.
     pub about: &'static str,
 }
 
@@ -95,7 +95,7 @@ impl Definition {
             .find(|it| it.name.eq_ignore_ascii_case(name))
     }
 
-    /// The level's ingredients.
+    /// The level's components.
     pub fn spec(&self) -> Spec {
         let spec = self.level.spec(Some(self.session_order));
         let spec = spec.expect("no definition contradicts its level");

@@ -1,10 +1,12 @@
-//! Consistency models and anomalies by name: which model implies which, which anomaly implies which, and which anomaly rules out which
-//! model. One table for everything that names a model.
+//! Consistency models and anomalies by name: implications between models, implications between anomalies, and the
+//! models that each anomaly rules out. One table for everything that names a model.
 //!
 //! From Adya's *Weak Consistency*, Bailis et al., Cerone et al. and Elle (`elle.consistency-model`). A model is ruled out by what it
 //! prohibits, and by whatever rules out a model that it implies.
 
 use std::collections::BTreeSet;
+
+use crate::level::{Level, hyphenated};
 
 /// A consistency model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +21,12 @@ pub struct ConsistencyModel {
     pub prohibits: &'static [&'static str],
 }
 
-/// An anomaly that has a name.
+/// A named anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     /// Its name.
     pub name: &'static str,
-    /// The anomalies that are there wherever it is.
+    /// The anomalies that it implies.
     pub implies: &'static [&'static str],
 }
 
@@ -182,7 +184,7 @@ pub struct Boundary {
     pub also_not: Names,
 }
 
-/// Names of anomalies in SQL's critique and in papers, and the anomaly that each is: its class, where the name is of a shape of cycle.
+/// Names of anomalies in SQL's critique and in papers, with the class of each.
 pub const ANOMALY_ALIASES: &[(&str, &str)] = &[
     ("P0", "G0"),
     ("dirty-write", "G0"),
@@ -206,19 +208,16 @@ pub const ANOMALY_ALIASES: &[(&str, &str)] = &[
     ("long-fork", "G-nonadjacent-item"),
 ];
 
-/// A name as the tables have it, in small letters: SQL puts spaces between words.
-fn hyphenated(name: &str) -> String {
-    let words: Vec<&str> = name.split([' ', '_']).filter(|it| !it.is_empty()).collect();
-    words.join("-").to_ascii_lowercase()
-}
-
-/// A model by any of its names, in any case and with spaces or hyphens.
+/// A model by any of its names, or of the level of that meaning, in any case and with spaces or hyphens.
 pub fn model(name: &str) -> Option<&'static ConsistencyModel> {
-    let name = hyphenated(name);
-    let is_it = |it: &&str| it.eq_ignore_ascii_case(&name);
-    MODELS
-        .iter()
-        .find(|model| is_it(&model.name) || model.aliases.iter().any(is_it))
+    let of = |name: &str| {
+        let is_it = |it: &&str| it.eq_ignore_ascii_case(name);
+        let named =
+            |model: &&ConsistencyModel| is_it(&model.name) || model.aliases.iter().any(is_it);
+        MODELS.iter().find(named)
+    };
+    let by_level = || of(name.parse::<Level>().ok()?.name());
+    of(&hyphenated(name)).or_else(by_level)
 }
 
 /// An anomaly by any of its names, in any case and with spaces or hyphens; `-session` is as good as `-process`.
@@ -274,7 +273,7 @@ pub fn implying_models(names: impl IntoIterator<Item = &'static str>) -> Names {
     })
 }
 
-/// The anomalies that a model prohibits, directly or through what it implies, and what implies those.
+/// The anomalies that a model prohibits, directly or through what it implies, and the anomalies that imply those.
 pub fn prohibited(name: &'static str) -> Names {
     let models = implied_models(name);
     let direct: Names = MODELS
@@ -300,7 +299,7 @@ pub fn boundary(anomalies: impl IntoIterator<Item = &'static str>) -> Boundary {
     ruled_out(prohibiting.map(|it| it.name))
 }
 
-/// Some models that do not hold, and the stronger ones: which of them are the weakest.
+/// Splits models that do not hold into the weakest and the others.
 pub fn ruled_out(models: impl IntoIterator<Item = &'static str>) -> Boundary {
     let out = implying_models(models);
     let is_weakest = |name: &&'static str| {

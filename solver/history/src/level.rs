@@ -1,4 +1,4 @@
-//! The isolation levels, and what each demands besides explaining every read. docs/theory.md has the definitions.
+//! The isolation levels, and their demands besides explaining every read. docs/theory.md has the definitions.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::adya::PlLevel;
 use crate::model::{History, TxnId};
 use crate::promise::{Promise, RegisterOptions};
 
-/// What a transaction's level demands of its reads and writes (docs/theory.md).
+/// The demands of a level on a transaction's reads and writes (docs/theory.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
     /// Serializability: it reads and writes at one moment.
@@ -37,7 +37,7 @@ impl Model {
     /// The models of begins and commits, the strongest first.
     pub const TIMED: [Model; 3] = [Model::Ser, Model::Si, Model::Pc];
 
-    /// The models that transactions of one history can have side by side, the strongest first.
+    /// The models that transactions of one history can mix, the strongest first.
     pub const MIXED: [Model; 7] = [
         Model::Ser,
         Model::Si,
@@ -51,7 +51,7 @@ impl Model {
     /// The weak models, the weakest first: each implies those before it.
     pub const WEAK: [Model; 4] = [Model::Rc, Model::RcSo, Model::Ra, Model::Cc];
 
-    /// Every model that a transaction can have, the strongest first.
+    /// Every model of a transaction, the strongest first.
     pub const ALL: [Model; 8] = [
         Model::Ser,
         Model::Si,
@@ -83,7 +83,7 @@ impl Model {
         self.reads_at_begin() || self.installs_at_begin()
     }
 
-    /// Whether what its reads see follows from session order and reads-from alone, so that nothing is searched.
+    /// Whether session order and reads-from alone determine what its reads see, so that nothing is searched.
     pub fn is_weak(self) -> bool {
         matches!(self, Model::Cc | Model::Ra | Model::RcSo | Model::Rc)
     }
@@ -108,8 +108,8 @@ impl Model {
         matches!(self, Model::Ser | Model::Si | Model::Pc | Model::Psi)
     }
 
-    /// Whether no other version can come between the one that it read and the one that it wrote of a key. A lost update is
-    /// the case where one does.
+    /// Whether no other version can be between the one that it read and the one that it wrote of a key. A lost update
+    /// is the case in which one is.
     pub fn is_atomic(self) -> bool {
         matches!(self, Model::Ser | Model::Si | Model::Psi)
     }
@@ -146,7 +146,7 @@ impl Snapshots {
     }
 }
 
-/// What a recorded time says about the true one.
+/// How a recorded time relates to the true one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Times {
     /// A begin is not later than the true one, a commit not earlier: what a client sees.
@@ -166,12 +166,12 @@ impl Times {
     }
 }
 
-/// How the clock binds an order.
+/// How the clock constrains an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RealTime {
     /// Which states may be read.
     pub snapshots: Snapshots,
-    /// What the recorded times are.
+    /// The meaning of recorded times.
     pub times: Times,
     /// How far two clocks may disagree, in nanoseconds: one moment is before another only if it is earlier by more.
     pub drift: u64,
@@ -185,14 +185,14 @@ impl RealTime {
         drift: 0,
     };
 
-    /// Commits are in real-time order; a transaction may read an older state, but none from its future.
+    /// Commits are in real-time order; a transaction may read an older state, but not a future one.
     pub const GENERALISED: RealTime = RealTime {
         snapshots: Snapshots::Older,
         ..RealTime::STRICT
     };
 }
 
-/// A level as its ingredients. Every ablation of the order relations is another `Spec`.
+/// A level as its components. Every ablation of the order relations is another `Spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     /// Which graph.
@@ -224,7 +224,7 @@ impl Spec {
         }
     }
 
-    /// Whether begins are other moments than commits in the orders of this level.
+    /// Whether begins and commits are different moments in the orders of this level.
     pub fn has_begins(self, history: &History) -> bool {
         match self.model {
             Model::Mixed => history.models().iter().any(|model| model.has_begin()),
@@ -246,11 +246,11 @@ impl Spec {
         model && sessions && time
     }
 
-    /// Whether the moments that one real-time order places are all that the other does, with bounds as narrow.
+    /// Whether one real-time order implies another, with equal or narrower bounds.
     fn reads_like(self, own: RealTime, other: RealTime, model: Model) -> bool {
         match (self.model, model) {
             (Model::Ser, Model::Ser) => true,
-            // A serial order puts a transaction anywhere between its times, and in general at neither of them.
+            // A serial order puts a transaction anywhere between its times.
             (Model::Ser, _) => other.times == Times::Bounds,
             (_, _) => {
                 let snapshots =
@@ -264,13 +264,13 @@ impl Spec {
 /// The levels by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// Serializability; the session order is a switch, on unless told otherwise, as in Cobra.
+    /// Serializability; session order is a switch, on by default, as in Cobra.
     Ser,
     /// Serializability that keeps the session order.
     StrongSessionSer,
     /// Serializability that keeps the real-time order.
     StrictSer,
-    /// Snapshot isolation (Adya's); the session order is a switch, on unless told otherwise, as in Viper.
+    /// Snapshot isolation (Adya's); session order is a switch, on by default, as in Viper.
     Si,
     /// Snapshot isolation that keeps the session order.
     StrongSessionSi,
@@ -278,9 +278,9 @@ pub enum Level {
     Gsi,
     /// Snapshot isolation that keeps the real-time order.
     StrongSi,
-    /// Parallel snapshot isolation; the session order is a switch, on unless told otherwise.
+    /// Parallel snapshot isolation; session order is a switch, on by default.
     Psi,
-    /// Prefix consistency; the session order is a switch, on unless told otherwise.
+    /// Prefix consistency; session order is a switch, on by default.
     Pc,
     /// Causal consistency: a read sees all that happened before its transaction.
     Cc,
@@ -324,7 +324,7 @@ impl Level {
         Level::Pl(PlLevel::Pl3),
     ];
 
-    /// The levels that one model gives to all transactions, whatever they touch: all but linearizability and the recorded ones.
+    /// The levels that give one model to all transactions, whatever they touch: all but linearizability and the recorded ones.
     pub fn uniform() -> impl Iterator<Item = Level> {
         let is_other =
             |it: &Level| matches!(it, Level::Linearizable | Level::AsRecorded | Level::Pl(_));
@@ -336,7 +336,7 @@ impl Level {
         self.names()[0]
     }
 
-    /// The name, and others that people type.
+    /// The name, and its aliases.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             Level::Ser => &["ser", "serializable", "serializability", "serialisable"],
@@ -363,16 +363,16 @@ impl Level {
             Level::Rc => &["rc", "read-committed"],
             Level::Linearizable => &["linearizable", "linearizability", "linearisable"],
             Level::AsRecorded => &["as-recorded"],
-            Level::Pl(PlLevel::Pl1) => &["pl-1"],
+            Level::Pl(PlLevel::Pl1) => &["pl-1", "read-uncommitted"],
             Level::Pl(PlLevel::Pl2) => &["pl-2"],
-            Level::Pl(PlLevel::Pl2Plus) => &["pl-2+"],
-            Level::Pl(PlLevel::Pl299) => &["pl-2.99"],
+            Level::Pl(PlLevel::Pl2Plus) => &["pl-2+", "consistent-view"],
+            Level::Pl(PlLevel::Pl299) => &["pl-2.99", "repeatable-read"],
             Level::Pl(PlLevel::PlSi) => &["pl-si"],
-            Level::Pl(PlLevel::Pl3) => &["pl-3"],
+            Level::Pl(PlLevel::Pl3) => &["pl-3", "conflict-serializable"],
         }
     }
 
-    /// What the level demands of a transaction's reads and writes; of Adya's levels, what is searched where no order is recorded.
+    /// The demands of the level on a transaction's reads and writes; for Adya's levels, those searched if no order is recorded.
     pub fn model(self) -> Model {
         match self {
             Level::Si
@@ -395,14 +395,15 @@ impl Level {
         }
     }
 
-    /// The level's ingredients, with the session-order switch where the level leaves it open.
-    /// `None` where the switch contradicts the level.
+    /// The level's components, with the session-order switch if the level leaves it open.
+    /// `None` if the switch contradicts the level.
     pub fn spec(self, session_order: Option<bool>) -> Option<Spec> {
         let demanded = matches!(self, Level::StrongSessionSer | Level::StrongSessionSi);
         if demanded && session_order == Some(false) {
             return None;
         }
-        // A session order across keys would not be local, and the clock orders a session's operations anyway. Adya's levels know none.
+        // A session order across keys would not be local, and the clock orders a session's operations anyway. Adya's
+        // levels have none.
         let has_none = matches!(self, Level::Linearizable | Level::Pl(_));
         if has_none && session_order == Some(true) {
             return None;
@@ -418,7 +419,7 @@ impl Level {
         })
     }
 
-    /// What the level promises, with these ingredients.
+    /// The level's promise, with these components.
     pub fn promise(self, spec: Spec, refusals_count: bool) -> Promise {
         match self {
             Level::Linearizable => Promise::Linearizable(RegisterOptions {
@@ -437,7 +438,16 @@ impl fmt::Display for Level {
     }
 }
 
-/// There is no level of that name: what was given, and the names that there are.
+/// A name as the tables of levels and models have it, in small letters: SQL puts spaces between words, programs underscores.
+pub fn hyphenated(name: &str) -> String {
+    let words: Vec<&str> = name
+        .split([' ', '_', '-'])
+        .filter(|it| !it.is_empty())
+        .collect();
+    words.join("-").to_ascii_lowercase()
+}
+
+/// There is no level of that name: the given name, and the known ones.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no level {0:?}; the levels are {1}")]
 pub struct UnknownLevel(String, String);
@@ -446,9 +456,10 @@ impl FromStr for Level {
     type Err = UnknownLevel;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let spelt = hyphenated(name);
         let found = Level::ALL
             .into_iter()
-            .find(|level| level.names().iter().any(|it| it.eq_ignore_ascii_case(name)));
+            .find(|level| level.names().contains(&spelt.as_str()));
         found.ok_or_else(|| {
             let names = Level::ALL.map(Level::name);
             UnknownLevel(name.to_owned(), names.join(", "))
@@ -506,7 +517,19 @@ mod tests {
     fn every_level_answers_to_its_name() {
         for level in Level::ALL {
             for name in level.names() {
-                assert_eq!(name.parse(), Ok(level));
+                assert_eq!(hyphenated(name), *name, "as it is compared");
+                for spelt in [
+                    name.to_uppercase(),
+                    name.replace('-', " "),
+                    name.replace('-', "_"),
+                ] {
+                    assert_eq!(spelt.parse(), Ok(level), "{spelt}");
+                }
+                // What is expected of a history is a model of the same meaning, by whatever name.
+                let model = |name: &str| crate::lattice::model(name).map(|it| it.name);
+                if *name != "causal" {
+                    assert_eq!(model(name), model(level.name()), "{name}");
+                }
             }
         }
         assert!("serial".parse::<Level>().is_err());

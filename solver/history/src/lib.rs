@@ -1,7 +1,7 @@
 //! Plain data that every part shares: what clients saw ([`model`]), what was promised ([`level`], [`promise`]), the answer and its
 //! evidence ([`verdict`]), how long a check may take ([`budget`]), and who listens ([`progress`]).
 //!
-//! Only the context of a run is below this crate. Crates that must not know each other share only these two.
+//! Only the context of a run is below this crate. Crates that must not depend on each other share only these two.
 
 pub mod adya;
 pub mod definition;

@@ -1,11 +1,11 @@
-//! Operations of clients as Jepsen logs them, for workloads that are no transactions over keys: a name, what was asked, what
-//! came back, and when.
+//! Operations of clients as Jepsen logs them, for workloads that are not transactions over keys: a name, the input, the
+//! output, and the times.
 
 use std::fmt;
 
 use crate::model::Status;
 
-/// What an operation was given or returned.
+/// The input or output of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
     /// Nothing.
@@ -98,21 +98,21 @@ impl fmt::Display for Value {
 pub struct Operation {
     /// Its number: of its last event.
     pub name: i64,
-    /// Who ran it.
+    /// The process that ran it.
     pub process: Option<i64>,
-    /// What it is called.
+    /// Its name.
     pub f: String,
-    /// How it ended.
+    /// Its outcome.
     pub status: Status,
-    /// What was asked.
+    /// Its input.
     pub input: Value,
-    /// What came back; the input where the completion has nothing.
+    /// Its output; the input if the completion has none.
     pub output: Value,
     /// The place of its invocation among all events.
     pub invoked: usize,
     /// The place of its completion, if it has one.
     pub completed: Option<usize>,
-    /// When it was invoked, in nanoseconds, where that was logged.
+    /// When it was invoked, in nanoseconds, if logged.
     pub begin: Option<i64>,
     /// When it completed.
     pub end: Option<i64>,
@@ -129,7 +129,7 @@ impl Operation {
         self.status == Status::Aborted
     }
 
-    /// Where it ended; later than all events if it is not known.
+    /// The position of its end; later than all events if unknown.
     pub fn end_place(&self) -> usize {
         self.completed
             .filter(|_| self.status != Status::Unknown)

@@ -1,4 +1,4 @@
-//! What a history is held to: a level over what clients saw, linearizability, or what the database itself recorded.
+//! What a history is checked against: a level over what clients saw, linearizability, or the database's own record.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use crate::model::TxnId;
 pub struct RegisterOptions {
     /// How far clocks may disagree, in nanoseconds.
     pub drift: u64,
-    /// Whether a refused compare-and-set says that the key did not hold what was expected. Knossos takes it to say nothing.
+    /// Whether a refused compare-and-set shows that the key did not hold the expected value. In Knossos it shows nothing.
     pub refusals_count: bool,
 }
 
-/// Which serial order is expected.
+/// The expected serial order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Along {
     /// By `commit_ts`.
@@ -37,14 +37,14 @@ impl Along {
     }
 }
 
-/// What a history is held to.
+/// What a history is checked against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Some order explains what clients saw, at this level.
     Level(Spec),
     /// Every operation on a register takes effect at one moment between its start and its end.
     Linearizable(RegisterOptions),
-    /// The version order and the snapshots that the database recorded show a level of Adya's.
+    /// The version order and the snapshots that the database recorded satisfy a level of Adya's.
     Recorded(PlLevel),
     /// Run one after another in this order, the transactions read what they recorded.
     Along(Along),
@@ -62,7 +62,7 @@ impl Promise {
     /// The name of an expected order in files.
     pub const ALONG: &'static str = "along";
 
-    /// What is promised, as far as a level has ingredients: Adya's levels and expected orders know neither sessions nor the clock.
+    /// The promise as components, as far as a level has any: Adya's levels and expected orders have neither sessions nor a clock.
     pub fn spec(&self) -> Spec {
         let recorded = |model| Spec {
             model,
@@ -93,7 +93,7 @@ impl Promise {
         }
     }
 
-    /// Whether it is about what the database recorded, so that nothing is searched.
+    /// Whether it is about the database's record, so that nothing is searched.
     pub fn is_recorded(&self) -> bool {
         matches!(self, Promise::Recorded(_) | Promise::Along(_))
     }

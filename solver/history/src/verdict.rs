@@ -1,4 +1,4 @@
-//! The answer, as data. Words and pictures are made from it elsewhere.
+//! The answer as data. Words and pictures are made from it elsewhere.
 
 mod proof;
 
@@ -36,7 +36,7 @@ pub enum Fact {
     Initial,
     /// Both are in one run of read-modify-writes: each read the value that the one before wrote.
     Run,
-    /// A version order that came with the history says so, or a list that a transaction read shows it.
+    /// A version order that came with the history, or a list that a transaction read, shows it.
     Given,
     /// The case under consideration assumes it.
     Assumed,
@@ -51,7 +51,7 @@ pub enum StepReason {
     Session,
     /// By the clock, the one was over before the other could be.
     RealTime,
-    /// The user says so, in this one of the orders between transactions.
+    /// The user gave this order between transactions.
     Stated {
         /// Its number.
         edge: u32,
@@ -117,7 +117,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Who wrote what was read in place of what was seen, in a step of visibility; `None` is the initial state.
+    /// The writer of the value that was read in place of the one seen, in a step of visibility; `None` is the initial state.
     pub fn read_instead(&self) -> Option<TxnId> {
         Some(self.to.txn).filter(|&to| to != self.from.txn)
     }
@@ -138,7 +138,7 @@ pub struct Finding {
     pub other: Option<(TxnId, usize)>,
 }
 
-/// The anomalies that need no cycle.
+/// The anomalies without a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LocalAnomaly {
     /// A value that was never written was read.
@@ -174,7 +174,7 @@ pub enum LocalAnomaly {
 }
 
 impl LocalAnomaly {
-    /// Every one of them.
+    /// All of them.
     pub const ALL: [LocalAnomaly; 15] = [
         LocalAnomaly::ThinAirRead,
         LocalAnomaly::AbortedRead,
@@ -195,7 +195,7 @@ impl LocalAnomaly {
 }
 
 impl Finding {
-    /// The weakest level that it breaks; so it breaks all that are stronger. Read committed allows two statements of a
+    /// The weakest level that it breaks; so it breaks all stronger ones. Read committed allows two statements of a
     /// transaction to read a key differently; one statement is atomic even there.
     pub fn weakest_broken(&self) -> Model {
         let is_one_statement = self.other == Some((self.txn, self.op));
@@ -221,15 +221,15 @@ pub enum Counterexample {
     Cyclic(Proof),
     /// An operation on a register that no order reaches.
     Stuck(Stuck),
-    /// What the database recorded does not show it: a version order and snapshots, or an expected order.
+    /// The database's record does not keep the promise: a version order and snapshots, or an expected order.
     Recorded(Refutation),
-    /// Whether a transaction took effect is not known; whether it did or not, there is a contradiction.
+    /// It is unknown whether a transaction took effect; in both cases there is a contradiction.
     EitherWay {
         /// The transaction.
         txn: TxnId,
-        /// Why the history breaks the level where it did not.
+        /// Why the history breaks the level if it did not.
         lost: Box<Counterexample>,
-        /// And where it did.
+        /// And if it did.
         took_effect: Box<Counterexample>,
     },
 }
@@ -246,21 +246,21 @@ impl Counterexample {
     }
 }
 
-/// No order of the operations on a register that had begun when `last` ended explains all of them that had ended by then,
-/// though some order explains all that had ended before.
+/// No order of the operations on a register that had begun when `last` ended explains all of them that had ended by
+/// then, though some order explains all that had ended before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// The register.
     pub key: KeyId,
     /// The operation.
     pub last: TxnId,
-    /// What the register can have held when `last` ended, all possible orders considered; `None` is the initial state.
+    /// The possible values of the register when `last` ended, over all possible orders; `None` is the initial state.
     pub possible: Vec<Option<ValueId>>,
     /// The operations that had begun when `last` ended and had not ended before.
     pub concurrent: Vec<TxnId>,
 }
 
-/// Whom an operation read a key from.
+/// The transaction from which an operation read a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OperationSource {
     /// Who read.
@@ -278,12 +278,12 @@ pub struct OperationSource {
 pub struct Certificate {
     /// The points, earliest first. Every counted transaction is there.
     pub order: Vec<Point>,
-    /// Whom the reads are of that several can explain, where the order does not tell it.
+    /// The writers of reads with several candidates, if the order does not determine them.
     pub sources: Vec<OperationSource>,
 }
 
 impl From<Vec<Point>> for Certificate {
-    /// An order that tells what every read is of.
+    /// An order that determines the writer of every read.
     fn from(order: Vec<Point>) -> Self {
         Certificate {
             order,
@@ -316,12 +316,12 @@ pub enum Verdict {
     Satisfied(Certificate),
     /// None does.
     Violated(Counterexample),
-    /// The check stopped before it knew.
+    /// The check stopped without an answer.
     Unknown(StopReason),
 }
 
 impl Verdict {
-    /// Whether the level holds, where that is known.
+    /// Whether the level holds, if known.
     pub fn holds(&self) -> Option<bool> {
         match self {
             Verdict::Satisfied(_) => Some(true),

@@ -11,11 +11,12 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/levels.md");
 const OPENING: &str = "# Levels
 
 This page is written from the program's tables (`solver/history/src/level.rs`, `solver/history/src/lattice.rs`,
-`cli/src/refused.rs`) and held to them by tests. [Definitions](theory.md) says what each level means.
+`cli/src/refused.rs`) and compared with them by tests. [Definitions](theory.md) says what each level means.
 
 ## Levels
 
-What `--level` takes, in `check`, `explain`, `verify`, `collect --check`, the library and Python. Case does not matter.
+What `--level` takes, in `check`, `explain`, `verify`, `collect --check`, the library and Python, and what `--expect`
+takes of the levels that are models. Case does not matter, and words may be joined by hyphens, underscores or spaces.
 `auto` asks for all that fit. *By default* is what is checked where no other switch is given: `--session-order off`
 drops session order where it is a switch. *Implies* names the weaker levels that every history of this level satisfies,
 each by default, without those that another one of them implies.

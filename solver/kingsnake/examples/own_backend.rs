@@ -1,4 +1,4 @@
-//! A back end of one's own: tries every choice of sides. What it answers is checked again, so a mistake here can never become a verdict.
+//! A custom back end: tries every choice of sides. Its answers are checked again, so a mistake here can never become a verdict.
 //!
 //! `cargo run -p kingsnake --example own_backend -- HISTORY`
 

@@ -1,4 +1,4 @@
-//! A device of one's own: hands everything to a GPU and counts what it was asked. Without a GPU the CPU computes, and says why.
+//! A custom device: passes everything to a GPU and counts the calls. Without a GPU the CPU computes, with a warning.
 //!
 //! `cargo run -p kingsnake --features gpu --example own_device -- HISTORY`
 

@@ -1,41 +1,56 @@
-//! A check with everything that may be chosen about it.
+//! A check with all its options.
 
+use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use kingsnake_certify::Meaning;
+use kingsnake_datasets::{ReadError, ReadOptions};
 use kingsnake_encodings::{BACKENDS, BackendOptions, UnknownBackend};
 use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
-use kingsnake_history::budget::Budget;
-use kingsnake_history::level::{Level, Spec};
+use kingsnake_history::budget::{Budget, StopReason};
+use kingsnake_history::definition::Definition;
+use kingsnake_history::level::{Level, Spec, UnknownLevel};
 use kingsnake_history::model::History;
 use kingsnake_history::progress::{Progress, Silent};
 use kingsnake_history::promise::Promise;
+use kingsnake_report::Source;
+use kingsnake_report::anomalies::{self, FoundAnomalies};
 use kingsnake_solver::auto;
-use kingsnake_solver::check::{CheckError, CheckStats, Engines, Techniques};
+use kingsnake_solver::check::{CheckError, CheckStats, Engines, Report, Techniques};
 use kingsnake_solver::check_promise;
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::prune::Device;
 use thiserror::Error;
 
+use crate::report::CheckReport;
 use crate::shrink::{ShrinkAnswer, ShrinkListener, shrink};
 use crate::verdict::Verdict;
 
-/// The most time for one level of [`Checker::auto`] without a time limit.
+/// Time limit per level of [`Checker::auto`] if no time limit is set.
 const PER_LEVEL: Duration = Duration::from_secs(60);
 
-/// A check that could not be carried out; this says nothing about the database.
+/// A check that could not be carried out; this tells nothing about the database.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Error {
-    /// The level demands what was switched off.
+    /// The level requires what was switched off.
     #[error("{0} demands session order, which was switched off")]
     SessionOrder(Level),
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// There is no such back end.
     #[error(transparent)]
     Backend(#[from] UnknownBackend),
-    /// The history does not say enough, or an engine failed.
+    /// The history lacks information, or an engine failed.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// A limit ended what has no verdict.
+    #[error("{0}")]
+    Stopped(StopReason),
 }
 
 enum BackendChoice {
@@ -168,7 +183,31 @@ impl Checker {
         self
     }
 
-    /// Whether a session's transactions keep their order; they do unless told otherwise.
+    /// The level by any of its names, as `kingsnake check --level` takes them, also as a paper defines it: `snapshot isolation`,
+    /// `PL-2.99`, `viper/si`.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let words = |name| Ok::<_, Box<dyn std::error::Error>>(Checker::new().level_named(name)?.promise()?.to_string());
+    /// assert_eq!(words("snapshot isolation")?, words("si")?);
+    /// assert_eq!(words("viper/si")?, "snapshot isolation without session order");
+    /// assert!(Checker::new().level_named("nonsense").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn level_named(self, name: &str) -> Result<Self, UnknownLevel> {
+        match Definition::named(name) {
+            Some(definition) => {
+                let promise = definition.level.promise(definition.spec(), false);
+                Ok(self.level(definition.level).hold_to(promise))
+            }
+            None => Ok(self.level(name.parse()?)),
+        }
+    }
+
+    /// Whether a session's transactions keep their order [default: yes].
     ///
     /// ```
     /// use kingsnake::{Checker, Level};
@@ -199,7 +238,7 @@ impl Checker {
     /// let history = kingsnake::open(format!("{corpus}/none/lost-update.jsonl"))?;
     /// let verdict = Checker::new().backend("cadical/lazy").check(&history)?;
     /// assert_eq!(verdict.holds(), Some(false));
-    /// // Nobody is called so; the error lists the names.
+    /// // An unknown name; the error lists the known ones.
     /// let refused = Checker::new().backend("minisat").check(&history);
     /// assert!(refused.is_err_and(|error| error.to_string().contains("cadical/lazy")));
     /// # Ok(())
@@ -211,7 +250,7 @@ impl Checker {
         self
     }
 
-    /// A back end of your own. Its answers are checked again like any other's, so a wrong one is an error and never a verdict.
+    /// A custom back end. Its answers are checked like those of any other, so a wrong one is an error and never a verdict.
     ///
     /// ```
     /// use kingsnake::decide::{Backend, DecideError, DecideStats, Decision, Question};
@@ -251,7 +290,7 @@ impl Checker {
         self
     }
 
-    /// Where reachability is computed; a GPU where it pays unless told otherwise.
+    /// Where to compute reachability [default: on a GPU if that is faster].
     ///
     /// ```
     /// use kingsnake::{Checker, DeviceChoice};
@@ -270,7 +309,7 @@ impl Checker {
         self
     }
 
-    /// A device of your own. Where it fails the CPU computes the round again.
+    /// A custom device. If it fails, the CPU computes the round.
     ///
     /// ```
     /// use kingsnake::{Checker, DeviceChoice, Gpu};
@@ -467,8 +506,8 @@ impl Checker {
         &self.stats
     }
 
-    /// Asks for every level from rc to strict-ser, with shared work. A time limit is divided among the levels; without one, each level
-    /// gets up to a minute.
+    /// Checks every level from rc to strict-ser, with shared work. A time limit is divided among the levels; without
+    /// one, each level gets up to a minute.
     ///
     /// ```
     /// use kingsnake::Checker;
@@ -507,7 +546,7 @@ impl Checker {
         Ok(answers.collect())
     }
 
-    /// What is promised: the level with its ingredients, or what [`Checker::hold_to`] said.
+    /// The promise: the level with its components, or what [`Checker::hold_to`] set.
     ///
     /// ```
     /// use kingsnake::{Checker, Level};
@@ -527,7 +566,7 @@ impl Checker {
         Ok(self.level.promise(spec, false))
     }
 
-    /// Holds histories to this promise in place of a level: an expected order, or a level with other ingredients.
+    /// Checks histories against this promise in place of a level: an expected order, or a level with other components.
     ///
     /// ```
     /// use kingsnake::{Along, Checker, Promise};
@@ -564,6 +603,93 @@ impl Checker {
         self.check_within(history, &budget)
     }
 
+    /// Checks a history, for a page, a picture or a JSON document.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Level};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/none/long-fork.jsonl"))?;
+    /// let report = Checker::new().level(Level::Si).report(&history)?;
+    /// assert!(report.page().contains("snapshot isolation"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn report<'h>(&mut self, history: &'h History) -> Result<CheckReport<'h>, Error> {
+        self.report_of(Cow::Borrowed(history), Source::default())
+    }
+
+    /// The same of a history that the report keeps.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let history = kingsnake::parse(b"{\"kingsnake\":1}\n")?;
+    /// let report = Checker::new().own_report(history)?;
+    /// assert_eq!(report.verdict().holds(), Some(true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn own_report(&mut self, history: History) -> Result<CheckReport<'static>, Error> {
+        self.report_of(Cow::Owned(history), Source::default())
+    }
+
+    /// The same of a file or a directory, whose lines the page shows.
+    ///
+    /// ```
+    /// use kingsnake::{Checker, Error};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let report = Checker::new().report_file(format!("{corpus}/none/lost-update.jsonl"))?;
+    /// assert!(report.page().contains("lost-update.jsonl"));
+    /// let missing = Checker::new().report_file("/nowhere");
+    /// assert!(matches!(missing, Err(Error::Read(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn report_file(&mut self, path: impl AsRef<Path>) -> Result<CheckReport<'static>, Error> {
+        let (path, options) = (path.as_ref(), ReadOptions::default());
+        let parsed = kingsnake_datasets::open(path, &options)?;
+        let (history, source) = Source::of(parsed, path, Some(options));
+        self.report_of(Cow::Owned(history), source)
+    }
+
+    fn report_of<'h>(
+        &mut self,
+        history: Cow<'h, History>,
+        source: Source,
+    ) -> Result<CheckReport<'h>, Error> {
+        let (start, budget) = (Instant::now(), self.budget());
+        let (promise, report) = self.asked(&history, &budget)?;
+        let asked = (self.level, promise);
+        let time = start.elapsed();
+        Ok(CheckReport::new(history, source, asked, report, time))
+    }
+
+    /// Every class of anomaly that a history shows, whatever the level, and the models that they rule out.
+    ///
+    /// ```
+    /// use kingsnake::Checker;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+    /// let history = kingsnake::open(format!("{corpus}/strong-session-si/write-skew.jsonl"))?;
+    /// let found = Checker::new().anomalies(&history)?;
+    /// let names: Vec<&str> = found.classes().map(|(class, _)| class.name).collect();
+    /// assert_eq!(names, ["G2-item", "write-skew"]);
+    /// assert!(found.boundary.not.contains("repeatable-read"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn anomalies(&self, history: &History) -> Result<FoundAnomalies, Error> {
+        let found = anomalies::find(&Meaning::of(history), &self.budget());
+        let found = found.map_err(CheckError::Resolve)?;
+        found.map_err(Error::Stopped)
+    }
+
     /// The smallest part of a violated history, in sessions, transactions and operations, that shows the same anomaly. Each part is
     /// checked as [`Checker::check`] does, within limits that count for all of them; the listener gets every part that is smaller.
     ///
@@ -592,18 +718,23 @@ impl Checker {
         shrink(self, history, &budget, listener)
     }
 
-    /// Checks within limits that others share.
+    /// Checks within limits shared with other work.
     pub(crate) fn check_within<'h>(
         &mut self,
         history: &'h History,
         budget: &Budget,
     ) -> Result<Verdict<'h>, Error> {
+        let (promise, report) = self.asked(history, budget)?;
+        Ok(Verdict::new(history, promise, report.verdict))
+    }
+
+    fn asked(&mut self, history: &History, budget: &Budget) -> Result<(Promise, Report), Error> {
         let promise = self.promise()?;
         let report = self.with_engines(|engines, techniques, progress| {
             check_promise(history, &promise, techniques, engines, budget, progress)
         })?;
-        self.stats = report.stats;
-        Ok(Verdict::new(history, promise, report.verdict))
+        self.stats.clone_from(&report.stats);
+        Ok((promise, report))
     }
 
     /// Calls `ask` with the back end, the device, the techniques and the listener.

@@ -17,19 +17,23 @@
 //! | to | use |
 //! | --- | --- |
 //! | read a log in any format | [`open`] |
-//! | build a history in memory | [`HistoryBuilder`] |
+//! | find mistakes of the log | [`lint`], [`lint_history`] |
+//! | build a history in memory | [`HistoryBuilder`], [`parse`] |
 //! | check it at a level | [`check`] |
 //! | find the strongest level that holds | [`Checker::auto`] |
+//! | find every class of anomaly | [`Checker::anomalies`] |
 //! | follow a long check, read its statistics | [`Checker::progress`], [`Checker::stats`] |
 //! | choose level, session order, back end, device, limits | [`Checker`] |
 //! | make a violated history small | [`Checker::shrink`] |
 //! | read what happened | [`Violation::story`] |
 //! | write what shows an answer | [`certificate`], [`counterexample`] |
+//! | write a page, a picture, a JSON document | [`Checker::report`], [`Checker::report_file`] |
 //! | read it again, and check it against the history | [`read`], [`verify`] |
 //! | plug in a back end or a device | [`Checker::own_backend`], [`Checker::own_device`] |
 //!
-//! A verdict has three values. [`Verdict::Unknown`] comes only where a limit ended the check, where the caller asked it to stop, or
-//! where a refutation could not be checked again. Every other verdict was checked again by code that shares nothing with the search.
+//! A verdict has three values. [`Verdict::Unknown`] is returned only if a limit ended the check, the caller stopped it,
+//! or a refutation could not be checked again. Every other verdict was checked again by code that shares nothing with
+//! the search.
 //!
 //! A history in memory:
 //!
@@ -54,33 +58,39 @@
 //! ```
 
 mod checker;
+mod report;
 mod shrink;
 mod verdict;
 
 use std::path::Path;
 
 pub use checker::{Checker, Error, LevelAnswer};
-/// Why an answer is not accepted when it is checked again.
+/// Why an answer was rejected when it was checked again.
 pub use kingsnake_certify::Refusal;
-pub use kingsnake_datasets::{Format, ReadError, ReadOptions, WriteError};
+pub use kingsnake_datasets::{Format, Place, ReadError, ReadOptions, WriteError};
 pub use kingsnake_evidence::{EvidenceClaim, EvidenceError};
 pub use kingsnake_gpu::DeviceChoice;
 pub use kingsnake_gpu::Gpu;
-/// What a device implements, gets and answers.
+/// The interface of devices.
 pub use kingsnake_graph::prune as device;
 pub use kingsnake_graph::prune::Device;
 pub use kingsnake_graph::{Edge, reach};
 pub use kingsnake_history::adya::PlLevel;
 pub use kingsnake_history::budget::{Budget, StopReason};
 pub use kingsnake_history::definition::Definition;
-pub use kingsnake_history::level::{Level, Spec};
+pub use kingsnake_history::level::{Level, Spec, UnknownLevel};
 pub use kingsnake_history::model::{BuildError, History, HistoryBuilder, Status, Token};
 pub use kingsnake_history::progress::{Phase, Progress, ProgressEvent};
 pub use kingsnake_history::promise::{Along, Promise, RegisterOptions};
 pub use kingsnake_history::verdict::{Certificate, Counterexample};
+/// Every class of anomaly, and what the classes rule out.
+pub use kingsnake_report::anomalies::FoundAnomalies;
 pub use kingsnake_solver::check::{CheckStats, Techniques};
-/// What a back end implements, is asked and answers.
+/// The interface of back ends.
 pub use kingsnake_solver::decide;
+/// A class of anomaly, and the story of its example.
+pub use kingsnake_tell::{AnomalyClass, Story};
+pub use report::CheckReport;
 pub use shrink::{ShrinkAnswer, ShrinkListener, Shrunk};
 pub use verdict::{Unverified, Verdict, Violation};
 
@@ -98,7 +108,49 @@ pub fn open(path: impl AsRef<Path>) -> Result<History, ReadError> {
     kingsnake_datasets::open(path.as_ref(), &ReadOptions::default()).map(|parsed| parsed.history)
 }
 
-/// Checks a history at a level, with everything else as it is by default.
+/// Reads a history from the text of our own format (docs/formats.md); an error names the line.
+///
+/// ```
+/// # fn main() -> Result<(), kingsnake::ReadError> {
+/// let text = b"{\"kingsnake\":1,\"initial\":0}\n{\"id\":1,\"session\":1,\"ops\":[[\"r\",\"x\",0]]}\n";
+/// assert_eq!(kingsnake::parse(text)?.n_txns(), 1);
+/// let error = kingsnake::parse(b"{\"kingsnake\":1}\n{\"id\":true}\n").unwrap_err();
+/// assert!(error.to_string().contains("line 2"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn parse(text: &[u8]) -> Result<History, ReadError> {
+    let parsed = kingsnake_datasets::read_bytes(Format::Kingsnake, text, "history");
+    parsed.map(|parsed| parsed.history)
+}
+
+/// What looks like a mistake of a log, in a file or a directory: `kingsnake lint`.
+///
+/// ```
+/// # fn main() -> Result<(), kingsnake::ReadError> {
+/// # let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../datasets/corpus");
+/// assert!(kingsnake::lint(format!("{corpus}/none/lost-update.jsonl"))?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+pub fn lint(path: impl AsRef<Path>) -> Result<Vec<String>, ReadError> {
+    let parsed = kingsnake_datasets::open(path.as_ref(), &ReadOptions::default())?;
+    let mut remarks = parsed.warnings;
+    remarks.extend(kingsnake_report::lint::lint(&parsed.history, parsed.format));
+    Ok(remarks)
+}
+
+/// The same of a history in memory.
+///
+/// ```
+/// let history = kingsnake::parse(b"{\"kingsnake\":1}\n").expect("a history");
+/// assert!(kingsnake::lint_history(&history)[0].contains("no transaction"));
+/// ```
+pub fn lint_history(history: &History) -> Vec<String> {
+    kingsnake_report::lint::lint(history, Format::Kingsnake)
+}
+
+/// Checks a history at a level, with the default options.
 ///
 /// ```
 /// use kingsnake::{Level, Verdict};
@@ -115,7 +167,7 @@ pub fn check(history: &History, level: Level) -> Result<Verdict<'_>, Error> {
     Checker::new().level(level).check(history)
 }
 
-/// The text of a certificate: the order that shows a promise kept, for [`read`] and for `kingsnake verify`.
+/// The text of a certificate: the order that proves a promise kept, for [`read`] and for `kingsnake verify`.
 ///
 /// ```
 /// use kingsnake::{Checker, Level, Verdict};
@@ -140,7 +192,8 @@ pub fn certificate(history: &History, promise: &Promise, certificate: &Certifica
     kingsnake_evidence::certificate(history, promise, certificate)
 }
 
-/// The text of a counterexample, as [`Violation::evidence`] gives it: what shows a promise broken, for [`read`] and `kingsnake verify`.
+/// The text of a counterexample, as [`Violation::evidence`] returns it: the proof that a promise is broken, for
+/// [`read`] and `kingsnake verify`.
 ///
 /// ```
 /// use kingsnake::{Checker, Level, Verdict};
@@ -183,7 +236,7 @@ pub fn read(history: &History, text: &[u8]) -> Result<EvidenceClaim, EvidenceErr
     kingsnake_evidence::read(history, text)
 }
 
-/// Checks what a file claims against a history, independently of the solver: replays an order, or derives a counterexample again.
+/// Checks a file's claim against a history, independently of the solver: replays an order, or derives a counterexample again.
 ///
 /// ```
 /// use kingsnake::{HistoryBuilder, Level, Status, Verdict};

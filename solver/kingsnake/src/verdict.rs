@@ -1,4 +1,4 @@
-//! The three-valued verdict, and what a violation gives.
+//! The three-valued verdict, and the content of a violation.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use kingsnake_history::verdict::{self, Certificate, Counterexample};
 use kingsnake_tell as tell;
 use thiserror::Error;
 
-/// The answer to a check.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub enum Verdict<'h> {
     /// Some order explains every read; here it is, for [`certificate`](crate::certificate).
@@ -34,7 +34,7 @@ impl<'h> Verdict<'h> {
         }
     }
 
-    /// Whether the level holds, if that is known.
+    /// Whether the level holds, if known.
     ///
     /// ```
     /// use kingsnake::Level;
@@ -113,7 +113,7 @@ impl Violation<'_> {
         &self.counterexample
     }
 
-    /// The anomaly's name, and Adya's where it has one: `lost update (G-single)`.
+    /// The anomaly's name, with Adya's if there is one: `lost update (G-single)`.
     ///
     /// ```
     /// use kingsnake::{Level, Verdict};
@@ -163,7 +163,7 @@ impl Violation<'_> {
         txns
     }
 
-    /// The text of the counterexample, which [`read`](crate::read) reads and everybody can check again.
+    /// The text of the counterexample, for [`read`](crate::read); anyone can check it again.
     ///
     /// ```
     /// use kingsnake::{Level, Verdict};

@@ -1,5 +1,5 @@
-//! Histories that combine features at random, at every level, against brute force: the same verdict, no refusal, no internal error, no
-//! `unknown`. What differs is made as small as can be and written to a file.
+//! Random histories that combine features, at every level, against brute force: the same verdict, no refusal, no
+//! internal error, no `unknown`. A difference is shrunk and written to a file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use kingsnake_history::model::Status;
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{COMBINED_LEVELS, Combined, Feature, Rng};
 
-/// No check of such a history takes nearly as long.
+/// No check of such a history takes nearly this long.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// More steps make no history smaller.
+/// Limit of shrinking steps.
 const MOST_STEPS: usize = 200;
 
-/// What is asked of a history.
+/// A question about a history.
 #[derive(Clone, Copy, Debug)]
 struct Question {
     level: Level,
@@ -51,7 +51,7 @@ fn verified(history: &History, text: &str) -> Result<(), String> {
     verify(history, &claim).map_err(|why| why.to_string())
 }
 
-/// The library's answer, with what it promises of it: its evidence is written, read and checked again.
+/// The library's answer and its guarantees: the evidence is written, read and checked again.
 fn checked(history: &History, question: Question) -> Result<bool, String> {
     let mut checker = Checker::new()
         .level(question.level)
@@ -71,7 +71,7 @@ fn checked(history: &History, question: Question) -> Result<bool, String> {
     }
 }
 
-/// The levels that `KINGSNAKE_LEVELS=rc,psi` asks for.
+/// The levels of `KINGSNAKE_LEVELS=rc,psi`.
 fn asked_levels() -> Option<&'static [Level]> {
     static ASKED: OnceLock<Option<Vec<Level>>> = OnceLock::new();
     let asked = ASKED.get_or_init(|| {
@@ -114,7 +114,7 @@ fn questions(drawn: &Combined, history: &History, seed: u64) -> Vec<Question> {
         .collect()
 }
 
-/// What an engine got wrong, if it did.
+/// An engine's mistake, if there is one.
 fn wrong(engine: &Engine, history: &History, question: Question) -> Option<String> {
     let truth = truth(history, question)?;
     match engine(history, question) {
@@ -124,7 +124,7 @@ fn wrong(engine: &Engine, history: &History, question: Question) -> Option<Strin
     }
 }
 
-/// A mistake, without the names and numbers in it, so that a smaller history shows the same one.
+/// A mistake without its names and numbers, to recognise it in a smaller history.
 fn kind(what: &str) -> String {
     let words = what.split(|it: char| it.is_ascii_digit() || it == '"');
     words.take(2).collect::<String>().chars().take(60).collect()
@@ -138,7 +138,7 @@ fn shrink(engine: &Engine, mut drawn: Combined, question: Question, what: &str) 
         let found = history.and_then(|history| wrong(engine, &history, question));
         found.is_some_and(|found| kind(&found) == kind(what))
     };
-    // A step may leave the history as large as it was.
+    // A step may leave the size of the history unchanged.
     for _ in 0..MOST_STEPS {
         let Some(smaller) = drawn.smaller().into_iter().find(is_same) else {
             break;
@@ -189,7 +189,7 @@ impl Tally {
         table
     }
 
-    /// Every level and every pair of features has both verdicts.
+    /// Every level and every pair of features must have both verdicts.
     fn assert_balance(&self) {
         assert_eq!(self.levels.len(), 2 * COMBINED_LEVELS.len());
         for (level, &[violated, satisfied]) in &self.levels {
@@ -262,7 +262,7 @@ fn file(seed: u64, question: Question) -> PathBuf {
     std::env::temp_dir().join(format!("kingsnake-combined-{seed}-{level}-{on}.jsonl"))
 }
 
-/// The mistakes, one of each kind as small as can be.
+/// The mistakes, one of each kind, shrunk.
 fn told(engine: &Engine, wrong: &[(u64, Question, String)]) -> String {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut told = String::new();
@@ -318,7 +318,7 @@ fn a_million_combined_histories_agree_with_brute_force() {
     println!("{}", agree(seeds));
 }
 
-/// Brute force on another question: what an engine would say that misses one thing.
+/// Brute force on a different question: the answer of an engine that misses one thing.
 fn instead(history: &History, level: Level, session_order: bool) -> Result<bool, String> {
     let question = Question {
         level,

@@ -1,4 +1,4 @@
-//! The example programs run, and say what they should.
+//! The example programs run and print what they should.
 
 use std::path::Path;
 use std::process::Command;

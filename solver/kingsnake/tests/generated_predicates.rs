@@ -95,7 +95,7 @@ fn history(seed: u64) -> (&'static str, StoreRun, History) {
     }
 }
 
-/// Whether the store promises a level: what a level without predicate locks is worth to predicates is read committed.
+/// Whether the store promises a level. Without predicate locks a level counts as read committed for predicates.
 fn is_promised(run: &StoreRun, history: &History, level: Level) -> bool {
     let promised = match run.isolation {
         Isolation::Serializable if run.predicate_locks => Level::StrictSer,

@@ -1,4 +1,4 @@
-//! The library's checker at every level where values do not tell who wrote them.
+//! The library at every level, on histories whose values do not identify their writers.
 
 use kingsnake::{Checker, History, HistoryBuilder, Level, Status, Verdict};
 use kingsnake_datasets::{Format, read_bytes};

@@ -10,7 +10,7 @@ use kingsnake_history::model::{
 use petgraph::algo::{has_path_connecting, is_cyclic_directed};
 use petgraph::graphmap::DiGraphMap;
 
-/// What brute force finds.
+/// The result of brute force.
 #[derive(Clone, Debug)]
 pub struct Naive {
     /// The levels that the certificate shows.
@@ -46,7 +46,7 @@ pub fn judge(history: &History, with_times: bool) -> Naive {
     }
 }
 
-/// Whether nothing is wrong by itself, and every dependency runs forwards in an order of all transactions.
+/// Whether there are no findings, and every dependency runs forwards in an order of all transactions.
 pub fn is_along(history: &History, order: &[TxnId]) -> bool {
     let lab = Lab::of(history);
     let place = |txn: usize| order.iter().position(|it| it.index() == txn);

@@ -31,10 +31,10 @@ use kingsnake_history::model::{
     Act, History, KeyId, Op, Predicate, RangeId, Status, Token, TxnId, ValueId,
 };
 
-/// The most transactions, aborted ones aside, that [`holds`] decides.
+/// Maximum number of transactions, besides aborted ones, that [`holds`] decides.
 pub const MAX_TXNS: usize = 8;
 
-/// The most placements that are tried.
+/// Maximum number of placements.
 const MAX_STEPS: usize = 20_000_000;
 
 /// Whether the history satisfies a level; `None` where there is too much to try, as with more than [`MAX_TXNS`] transactions that are
@@ -72,7 +72,7 @@ pub(crate) fn holds_each(
 /// A set of transactions, by their place in [`Search::txns`].
 type Set = u32;
 
-/// What one key holds.
+/// The state of one key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Content {
     /// The value written last; `None` is the initial state.
@@ -85,7 +85,7 @@ struct Content {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Store {
     cells: Vec<Content>,
-    /// How much of each version order has been installed.
+    /// The position in each version order.
     n_installed: Vec<usize>,
 }
 

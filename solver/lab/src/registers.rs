@@ -11,7 +11,7 @@ type Store = FxHashMap<KeyId, ValueId>;
 
 /// Whether some order explains a history of at most a dozen operations.
 pub fn is_linearizable(history: &History, demand: RegisterOptions) -> bool {
-    let search = Search { history, demand };
+    let search = RegisterSearch { history, demand };
     let txns: Vec<TxnId> = history.txns().filter(|&txn| search.matters(txn)).collect();
     let unknown: Vec<TxnId> = txns
         .iter()
@@ -28,12 +28,12 @@ pub fn is_linearizable(history: &History, demand: RegisterOptions) -> bool {
     })
 }
 
-struct Search<'h> {
+struct RegisterSearch<'h> {
     history: &'h History,
     demand: RegisterOptions,
 }
 
-impl Search<'_> {
+impl RegisterSearch<'_> {
     fn matters(&self, txn: TxnId) -> bool {
         self.history.status(txn) != Status::Aborted || self.demand.refusals_count
     }

@@ -19,6 +19,8 @@ pub struct StreamTxn {
     pub commit: Option<i64>,
     /// For each key that it read, the writer.
     pub reads: BTreeMap<u32, u32>,
+    /// For each key that it read as a list, the writers in their order.
+    pub lists: BTreeMap<u32, Vec<u32>>,
     /// The keys that it wrote.
     pub writes: BTreeSet<u32>,
     /// Whether its end is unknown.
@@ -61,7 +63,7 @@ fn counted(txns: &[StreamTxn]) -> Vec<&StreamTxn> {
     let mut waiting: Vec<&StreamTxn> = committed.collect();
     while let Some(txn) = waiting.pop() {
         if counts.insert(txn.id) {
-            let sources = txn.reads.values();
+            let sources = txn.reads.values().chain(txn.lists.values().flatten());
             waiting.extend(sources.filter_map(|id| txns.iter().find(|it| it.id == *id)));
         }
     }
@@ -73,10 +75,14 @@ struct StreamOrders {
     before: Vec<u32>,
     /// For each, the keys that it read with the writers.
     reads: Vec<Vec<(usize, u32)>>,
+    lists: Vec<Vec<(usize, Vec<u32>)>>,
     writes: Vec<Vec<usize>>,
     ids: Vec<u32>,
-    seen: FxHashSet<(u32, u32, Vec<u32>)>,
+    seen: FxHashSet<(u32, u32, StreamState)>,
 }
+
+/// For each key its writers so far; only the last where nothing reads a list.
+type StreamState = Vec<Vec<u32>>;
 
 /// Whether there is an order of a whole stream.
 pub fn holds(level: StreamLevel, txns: &[StreamTxn], drift: i64) -> bool {
@@ -87,14 +93,17 @@ pub fn holds(level: StreamLevel, txns: &[StreamTxn], drift: i64) -> bool {
     };
     let explained = |it: &&StreamTxn| {
         let mut reads = it.reads.iter();
+        let mut lists = it.lists.iter();
         reads.all(|(&key, &id)| id == 0 || wrote(id, key))
+            && lists.all(|(&key, ids)| ids.iter().all(|&id| wrote(id, key)))
     };
     if !txns.iter().all(explained) {
         return false;
     }
     let keys: BTreeSet<u32> = txns
         .iter()
-        .flat_map(|it| it.reads.keys().chain(&it.writes).copied())
+        .flat_map(|it| it.reads.keys().chain(it.lists.keys()).chain(&it.writes))
+        .copied()
         .collect();
     let keys: Vec<u32> = keys.into_iter().collect();
     let place = |key: &u32| keys.binary_search(key).unwrap_or_default();
@@ -113,6 +122,13 @@ pub fn holds(level: StreamLevel, txns: &[StreamTxn], drift: i64) -> bool {
             .iter()
             .map(|it| it.reads.iter().map(|(key, &id)| (place(key), id)).collect())
             .collect(),
+        lists: txns
+            .iter()
+            .map(|it| {
+                let lists = it.lists.iter();
+                lists.map(|(key, ids)| (place(key), ids.clone())).collect()
+            })
+            .collect(),
         writes: txns
             .iter()
             .map(|it| it.writes.iter().map(&place).collect())
@@ -120,7 +136,7 @@ pub fn holds(level: StreamLevel, txns: &[StreamTxn], drift: i64) -> bool {
         ids: txns.iter().map(|it| it.id).collect(),
         seen: FxHashSet::default(),
     };
-    let state = vec![0; keys.len()];
+    let state = vec![Vec::new(); keys.len()];
     if level.has_snapshots {
         orders.snapshots(0, 0, &state)
     } else {
@@ -129,19 +145,26 @@ pub fn holds(level: StreamLevel, txns: &[StreamTxn], drift: i64) -> bool {
 }
 
 impl StreamOrders {
-    fn may_read(&self, txn: usize, state: &[u32]) -> bool {
-        self.reads[txn].iter().all(|&(key, id)| state[key] == id)
+    fn may_read(&self, txn: usize, state: &[Vec<u32>]) -> bool {
+        let last = |key: usize| state[key].last().copied().unwrap_or(0);
+        let mut lists = self.lists[txn].iter();
+        self.reads[txn].iter().all(|&(key, id)| last(key) == id)
+            && lists.all(|(key, ids)| state[*key] == *ids)
     }
 
-    fn written(&self, txn: usize, state: &[u32]) -> Vec<u32> {
+    fn written(&self, txn: usize, state: &[Vec<u32>]) -> StreamState {
+        let has_lists = self.lists.iter().any(|it| !it.is_empty());
         let mut state = state.to_vec();
         for &key in &self.writes[txn] {
-            state[key] = self.ids[txn];
+            if !has_lists {
+                state[key].clear();
+            }
+            state[key].push(self.ids[txn]);
         }
         state
     }
 
-    fn serial(&mut self, done: u32, state: &[u32]) -> bool {
+    fn serial(&mut self, done: u32, state: &[Vec<u32>]) -> bool {
         let n_txns = self.ids.len();
         if done == (1 << n_txns) - 1 {
             return true;
@@ -158,7 +181,7 @@ impl StreamOrders {
         })
     }
 
-    fn snapshots(&mut self, begun: u32, done: u32, state: &[u32]) -> bool {
+    fn snapshots(&mut self, begun: u32, done: u32, state: &[Vec<u32>]) -> bool {
         let n_txns = self.ids.len();
         if done == (1 << n_txns) - 1 {
             return true;
@@ -200,6 +223,8 @@ pub struct StreamShape {
     pub unknown: usize,
     /// Of a hundred streams, how many have a read changed.
     pub damaged: usize,
+    /// Whether keys are lists, of which all writers are read.
+    pub has_lists: bool,
 }
 
 /// A stream of a database that keeps its promise, perhaps damaged, and the drift of its clocks; in the order of begins.
@@ -257,14 +282,17 @@ pub fn stream(rng: &mut Rng, level: StreamLevel, shape: StreamShape) -> (Vec<Str
             (time, at, end)
         }
     });
-    let mut state = vec![0; n_keys];
+    let mut state = vec![Vec::new(); n_keys];
     for (_, is_commit, at) in events {
         for &(key, kind) in &keys_of[at] {
+            let (txn, ids) = (&mut txns[at], &mut state[key as usize]);
             if is_commit && kind != b'r' {
-                state[key as usize] = txns[at].id;
-                txns[at].writes.insert(key);
+                ids.push(txn.id);
+                txn.writes.insert(key);
+            } else if !is_commit && kind != b'w' && shape.has_lists {
+                txn.lists.insert(key, ids.clone());
             } else if !is_commit && kind != b'w' {
-                txns[at].reads.insert(key, state[key as usize]);
+                txn.reads.insert(key, ids.last().copied().unwrap_or(0));
             }
         }
     }
@@ -302,6 +330,7 @@ fn times(rng: &mut Rng, shape: StreamShape, longest: usize) -> Vec<StreamTxn> {
         begin,
         commit: Some(commit),
         reads: BTreeMap::new(),
+        lists: BTreeMap::new(),
         writes: BTreeSet::new(),
         is_unknown: false,
     };
@@ -311,6 +340,10 @@ fn times(rng: &mut Rng, shape: StreamShape, longest: usize) -> Vec<StreamTxn> {
 /// Lets a read be of another version, rarely of none that there is.
 pub fn damage(rng: &mut Rng, txns: &mut [StreamTxn]) {
     let at = rng.below(txns.len());
+    if !txns[at].lists.is_empty() {
+        damage_list(rng, &mut txns[at]);
+        return;
+    }
     let keys: Vec<u32> = txns[at].reads.keys().copied().collect();
     let Some(&key) = rng.pick(&keys) else {
         return;
@@ -326,6 +359,23 @@ pub fn damage(rng: &mut Rng, txns: &mut [StreamTxn]) {
     }
     if let Some(&source) = rng.pick(&sources) {
         txns[at].reads.insert(key, source);
+    }
+}
+
+/// Lets a list lack a writer, have two in the other order, or end earlier; rarely have one that there is not.
+pub fn damage_list(rng: &mut Rng, txn: &mut StreamTxn) {
+    let lists: Vec<&mut Vec<u32>> = txn.lists.values_mut().collect();
+    let n_lists = lists.len();
+    let Some(ids) = lists.into_iter().nth(rng.below(n_lists)) else {
+        return;
+    };
+    let at = rng.below(ids.len() + 1);
+    match rng.below(10) {
+        _ if ids.is_empty() => ids.push(THIN_AIR),
+        0..3 if at < ids.len() => drop(ids.remove(at)),
+        3..6 if at + 1 < ids.len() => ids.swap(at, at + 1),
+        6..9 => ids.truncate(at),
+        _ => ids.insert(at, THIN_AIR),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reads that cannot have happened in any order: of values that no operation left, and against the transaction's own operations.
+//! Reads that are impossible in any order: of values that no operation left, and against the transaction's own operations.
 
 use kingsnake_history::model::{History, KeyId, Op, Status, TxnId, ValueId};
 use kingsnake_history::verdict::{Finding, LocalAnomaly};

@@ -35,7 +35,7 @@ pub enum RegisterEngine {
     Search,
 }
 
-/// Who gave the answer, and what it took.
+/// The engine that decided, and statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegisterStats {
     /// The engine that gave it; `search` if any key needed it.
@@ -54,7 +54,7 @@ pub struct RegisterStats {
     pub n_configurations: u64,
 }
 
-/// What is known of one key.
+/// The result for one key.
 enum KeyOutcome {
     /// Its operations in order, each with its moment.
     Ordered(Vec<(i64, TxnId)>),
@@ -62,8 +62,9 @@ enum KeyOutcome {
     Unknown(StopReason),
 }
 
-/// Decides whether a history is linearizable. An operation that no order reaches is named alone: who checks that again finds what the
-/// register can have held.
+/// Decides whether a history is linearizable. An operation that no order reaches is named alone: the checker computes
+/// the possible values
+/// of the register.
 pub fn check(
     history: &History,
     options: RegisterOptions,
@@ -110,7 +111,7 @@ fn check_by<R: Rules>(
             KeyOutcome::Unknown(reason) => stopped = stopped.or(Some(reason)),
         }
     }
-    // One violated key is an answer, whatever became of the others.
+    // One violated key suffices, whatever the others' results are.
     let verdict = match (violated, stopped) {
         (Some((violation, by)), _) => {
             stats.engine = by;

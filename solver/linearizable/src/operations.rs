@@ -45,7 +45,7 @@ impl Operation {
         self.refused.0 < self.refused.1
     }
 
-    /// What the key holds in its eyes, after those of its operations that were looked at.
+    /// What the key holds from its point of view, after those of its operations that were looked at.
     fn held(&self) -> Option<u32> {
         [self.write, self.read].into_iter().find(|&it| it != NONE)
     }
@@ -59,7 +59,7 @@ pub(crate) struct Key<'a> {
     pub(crate) ops: &'a [Operation],
     /// What refused compare-and-sets say that keys did not hold.
     pub(crate) refusals: &'a [u32],
-    /// How many states it has, the initial one included.
+    /// Number of states, including the initial one.
     pub(crate) n_values: usize,
 }
 
@@ -94,17 +94,17 @@ pub enum NotRegisters {
         /// Another.
         other: String,
     },
-    /// An operation is none of a register.
+    /// An operation that a register does not have.
     #[error(
         "transaction {txn} has {what}, and linearizability is checked of reads, writes and compare-and-sets; check it with --level strict-ser"
     )]
     Other {
         /// The transaction.
         txn: String,
-        /// What it has.
+        /// The operation.
         what: &'static str,
     },
-    /// Nothing says when the operations ran.
+    /// The operations have no times.
     #[error(
         "linearizability needs begin and end times, and the history has none; without them --level ser is what can be checked"
     )]
@@ -112,7 +112,7 @@ pub enum NotRegisters {
 }
 
 impl Operations {
-    /// Takes every transaction as one operation; refuses those that are none.
+    /// Takes every transaction as one operation; refuses others.
     pub(crate) fn of(history: &History, options: RegisterOptions) -> Result<Self, NotRegisters> {
         if !history.has_times() {
             return Err(NotRegisters::NoTimes);
@@ -196,7 +196,7 @@ struct OperationReader<'h> {
 }
 
 impl OperationReader<'_> {
-    /// A transaction as an operation; `None` if it says nothing of any key.
+    /// A transaction as an operation; `None` if it says nothing about any key.
     fn operation(&mut self, txn: TxnId) -> Result<Option<(KeyId, Operation)>, NotRegisters> {
         let history = self.history;
         let is_aborted = history.status(txn) == Status::Aborted;

@@ -1,5 +1,5 @@
-//! What the engines ask of the clock, of the register and of the cache. [`ExactRules`] are right; tests break one rule at a time, and the
-//! comparison with brute force must notice.
+//! The rules of the clock, of the register and of the cache. [`ExactRules`] are right; tests break one rule at a time,
+//! and the comparison with brute force must notice.
 
 use crate::operations::{NONE, Operation};
 use crate::zones::Version;

@@ -13,9 +13,9 @@ use crate::operations::{INITIAL, Key, NONE, Operation};
 use crate::rules::Rules;
 use crate::{KeyOutcome, timeline};
 
-/// How many steps lie between two looks at the clock.
+/// Number of steps between two looks at the clock.
 const STEPS: u64 = 4096;
-/// What one configuration takes in the cache, about.
+/// Approximate size of a configuration in the cache.
 const ENTRY_BYTES: u64 = 48;
 
 /// The place of an event in the list.
@@ -60,7 +60,7 @@ struct Search<'a> {
     state: u32,
     taken: Vec<Taken>,
     seen: FxHashSet<(u128, u32)>,
-    /// The last end that held the search up.
+    /// The last end that blocked the search.
     stuck_at: Place,
 }
 
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Gives up the last choice; where to go on.
+    /// Undoes the last choice; returns where to continue.
     fn go_back(&mut self) -> Option<Place> {
         loop {
             let last = self.taken.pop()?;

@@ -11,13 +11,13 @@
 use crate::operations::{INITIAL, Key, NONE, Operation};
 use crate::rules::Rules;
 
-/// What became of a key.
+/// The result for a key.
 pub(crate) enum ZoneAnswer {
     /// Its operations that took effect, as places, in an order that fits.
     Ordered(Vec<u32>),
     /// Why there is no order.
     Conflict(Conflict),
-    /// A value is written twice, a refusal counts, or what was seen cannot have happened: not for this engine.
+    /// A value is written twice, a refusal counts, or what was seen is impossible: not for this engine.
     Repeated,
 }
 

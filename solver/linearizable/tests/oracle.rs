@@ -1,6 +1,6 @@
-//! The engines against brute force on small random histories, every answer checked again by code that shares nothing.
+//! The engines against brute force on small random histories; every answer is checked again by code that shares nothing.
 //!
-//! `KINGSNAKE_LONG=1` runs fifty times the share that always runs: `make long`.
+//! `KINGSNAKE_LONG=1` runs fifty times as many: `make long`.
 
 #![allow(clippy::unwrap_used)] // A test may fail in this way.
 

@@ -1,4 +1,4 @@
-//! A small graph with open splits: what a refutation is searched in, without any word about databases.
+//! A small graph with open splits, in which a refutation is searched; independent of databases.
 //!
 //! Invariant: an arc belongs to no split, and always holds, or to one side of one split.
 

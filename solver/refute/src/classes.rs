@@ -37,7 +37,7 @@ impl Class {
     ];
 }
 
-/// What a cycle may use besides data.
+/// The kinds of steps of a cycle besides data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
     /// Nothing.
@@ -62,7 +62,7 @@ impl Scope {
     }
 }
 
-/// From how many transactions of a component short cycles are searched.
+/// From this many transactions of a component on, short cycles are searched.
 const STARTS: usize = 96;
 
 /// A short cycle of the worst class that there is; `None` if the dependencies have no cycle. Where all of them are known to pass a
@@ -298,7 +298,7 @@ impl<'r, 'a> Classes<'r, 'a> {
             {
                 Ok(Some(found)) if found.0 < least => *best = Some(found),
                 Ok(_) => {}
-                // What was found is good enough.
+                // Good enough.
                 Err(Spent::Work) if best.is_some() => return Ok(true),
                 Err(spent) => return Err(spent),
             }

@@ -35,7 +35,7 @@ impl Closure {
         self.is_cyclic
     }
 
-    /// What copying it, or adding an arc, costs at most.
+    /// Maximum cost of copying it, or adding an arc.
     pub(super) fn work(&self) -> u64 {
         self.rows.len() as u64 + 1
     }

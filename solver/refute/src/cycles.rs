@@ -9,11 +9,11 @@ use crate::relate::Polygraph;
 use crate::resolve::Node;
 use kingsnake_graph::components;
 
-/// How many cycles are offered.
+/// Number of cycles returned.
 const OFFERED: usize = 6;
-/// From how many nodes cycles are searched.
+/// Number of nodes from which cycles are searched.
 const SEARCHES: usize = 48;
-/// How many edges these searches may follow, after the first.
+/// Number of edges that these searches may follow, after the first.
 const WORK: u64 = 200_000;
 
 /// Some short cycles, as edges, the easiest to explain first; none if the graph has no cycle.

@@ -1,20 +1,20 @@
-//! How much work explaining may still do: a number of steps, within the budget of the check.
+//! The remaining work for explaining: a number of steps, within the budget of the check.
 
 use crate::budget::{Budget, StopReason};
 
-/// The budget is asked once for this much work: some milliseconds'.
+/// The budget is checked once per this much work: some milliseconds.
 const BETWEEN: u64 = 1 << 20;
 
-/// Why a search was given up.
+/// Why a search was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
-    /// Its work is used up; something cheaper may be tried.
+    /// Its work is used up; a cheaper search may be tried.
     Work,
     /// The budget of the check ended.
     Budget(StopReason),
 }
 
-/// Work that is left.
+/// The remaining work.
 #[derive(Clone, Debug)]
 pub(super) struct Effort<'b> {
     left: u64,
@@ -39,7 +39,7 @@ impl<'b> Effort<'b> {
         Effort::new(u64::MAX, budget)
     }
 
-    /// Counts some work; an error where none is left.
+    /// Counts some work; an error if none is left.
     #[inline]
     pub(super) fn spend(&mut self, work: u64) -> Result<(), Spent> {
         let Some(left) = self.left.checked_sub(work) else {

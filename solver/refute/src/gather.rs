@@ -1,4 +1,4 @@
-//! Gathers the transactions that a forced edge rests on: the path that closed the other side, and what that path rests on.
+//! Gathers the transactions that a forced edge depends on: the path that closed the other side, and what that path depends on.
 //!
 //! A run of versions was forced before another because some edge of the opposite order closed a cycle with edges of earlier
 //! rounds. So reasons lead to earlier rounds, and the recursion ends.

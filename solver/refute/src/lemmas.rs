@@ -32,9 +32,9 @@ struct Lemma {
     cycle: Vec<Dated>,
 }
 
-/// What is not yet known of a fact.
+/// The justification of a fact.
 enum Open {
-    /// Nothing: it can be read off.
+    /// None needed: it can be read off.
     No(Fact),
     /// It needs this lemma.
     Lemma(Order),
@@ -77,7 +77,7 @@ struct Lemmas<'a> {
 }
 
 impl Lemmas<'_> {
-    /// What a fact needs.
+    /// The justification of a fact.
     fn open(&mut self, before: VersionId, after: VersionId) -> Open {
         let polygraph = self.polygraph;
         let key = polygraph.resolved().versions().key(before);

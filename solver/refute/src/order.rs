@@ -1,4 +1,4 @@
-//! What is known of one key's version order without any assumption, and which versions stand or fall together.
+//! The known part of one key's version order without any assumption, and which versions stay together.
 //!
 //! A transaction that read a version and then wrote the key put its own version directly after. So versions linked by
 //! read-modify-writes form a *family*: a tree, and a path unless two transactions overwrote one version. No other version
@@ -16,7 +16,7 @@ use crate::verdict::Fact;
 /// What is known about `before` ≪ `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
-    /// It holds, for this reason; the number says how much there is to explain.
+    /// It holds, for this reason; the number is the effort to explain it.
     Yes(Fact, u32),
     /// It is open: these two families are not ordered.
     Open(u32, u32),
@@ -44,7 +44,7 @@ pub(super) struct ListedOrder {
     place: FxHashMap<u32, u32>,
     first: FxHashMap<u32, u32>,
     last: FxHashMap<u32, u32>,
-    /// Whether what is not listed comes after what is.
+    /// Whether unlisted versions come after the listed ones.
     is_prefix: bool,
 }
 

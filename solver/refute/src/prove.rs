@@ -27,7 +27,7 @@ type Used = Vec<u32>;
 /// How many splits a lookahead tries.
 const LOOKAHEAD: usize = 40;
 
-/// How many pairs of leaves are weighed when several splits fail on both sides.
+/// How many pairs of leaves are compared when several splits fail on both sides.
 const WEIGHED: usize = 24;
 
 /// Refutes an arena, or gives up when the work is used up or there is an order.
@@ -55,7 +55,7 @@ pub(super) fn prove(arena: &Arena, work: &mut Effort<'_>) -> Option<Tree> {
     refute(arena, state, work).map(|(tree, _)| tree)
 }
 
-/// What holds at one place of the search.
+/// The state at one place of the search.
 #[derive(Clone)]
 struct State {
     closure: Closure,

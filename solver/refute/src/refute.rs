@@ -1,6 +1,6 @@
 //! From a contradiction that pruning found, or a core that a back end found, to a short proof.
 //!
-//! The large graph is searched only for a handful of transactions that matter; the proof is then made among those alone.
+//! The large graph is searched only for a few relevant transactions; the proof is then made among those alone.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ const CLASSIFY: u64 = 150_000_000;
 const PROVE: u64 = 400_000_000;
 /// Work for shortening what was proved.
 const SHRINK: u64 = 20_000_000;
-/// Larger worlds than this are not searched before there is a proof.
+/// Larger worlds are not searched before there is a proof.
 const LARGEST_WORLD: usize = 2_500;
 /// How many forced orders are followed back before there is a proof.
 const JUSTIFIED: usize = 2_000;
@@ -42,7 +42,7 @@ const JUSTIFIED: usize = 2_000;
 pub enum NoProof {
     /// The budget ended.
     Stopped(StopReason),
-    /// There is nothing to prove, or the reason of some edge cannot be found again: a mistake of the back end that found no order.
+    /// There is nothing to prove, or the reason of some edge cannot be found again: an error of the back end.
     NotFound,
 }
 
@@ -52,7 +52,7 @@ impl From<StopReason> for NoProof {
     }
 }
 
-/// Explains why the known edges of a contradiction cannot be: a proof about the history's operations.
+/// Explains why the known edges of a contradiction are impossible: a proof about the history's operations.
 ///
 /// First the worst cycle of direct dependencies. Where there is none, because pruning forced some of the edges, a short proof by
 /// cases among the transactions that matter; where that takes too much work, the cycle itself, with a lemma for each forced order.
@@ -132,7 +132,7 @@ fn before_the_initial_state(polygraph: &Polygraph, history: &History) -> Option<
     })
 }
 
-/// What a search found; nothing where its work was used up.
+/// The result of a search; `None` if its work was used up.
 fn given_up<T>(found: Result<Option<T>, Spent>) -> Result<Option<T>, NoProof> {
     match found {
         Ok(found) => Ok(found),

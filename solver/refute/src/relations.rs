@@ -17,7 +17,7 @@ use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Step, StepReason};
 use drafts::Drafts;
 
-/// What kind of dependency an edge is; `Free` edges only lead along chains, or from a begin to its commit.
+/// The kind of dependency of an edge; `Free` edges only lead along chains, or from a begin to its commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dependency {
     Free,
@@ -152,7 +152,7 @@ impl<'a> Relations<'a> {
         &self.rivals
     }
 
-    /// What a point is.
+    /// The moment of a point.
     pub(super) fn point(&self, point: u32) -> Point {
         let width = width(self.polygraph);
         let txn = self.txn(self.members[(point / width) as usize]);

@@ -1,4 +1,4 @@
-//! Two versions that were made of one and the same version: a lost update, told with the update first that was overwritten.
+//! Two versions that were made of the same version: a lost update, described with the overwritten update first.
 
 use super::world::turn;
 use crate::model::{History, TxnId};

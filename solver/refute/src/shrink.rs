@@ -1,4 +1,4 @@
-//! Makes a refutation short: keeps the transactions that it names, then tries to do without each of them.
+//! Shortens a refutation: keeps the transactions that it names, then tries to remove each of them.
 //!
 //! Invariant: what is returned refutes the world of the transactions that it names.
 
@@ -10,7 +10,7 @@ use super::world::Universe;
 use crate::resolve::{Node, Resolved};
 use crate::verdict::{Fact, Proof, Step, StepReason};
 
-/// How much there is to read in a proof: steps, and more for each case and each assumption.
+/// The length of a proof for a reader: steps, and more for each case and each assumption.
 pub(super) fn length(proof: &Proof) -> usize {
     let of_steps: usize = proof.steps().map(step_length).sum();
     of_steps + 12 * proof.splits().count()

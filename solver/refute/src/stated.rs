@@ -1,4 +1,4 @@
-//! What the known edges of reads say, as reasons of steps: reads-from, and what the reads of weak transactions see.
+//! The reasons of the known edges of reads, as reasons of steps: reads-from, and visibility of weak transactions.
 
 use crate::model::History;
 use crate::relate::{Edge, Polygraph, Reason, reasons};

@@ -1,4 +1,4 @@
-//! A few transactions with everything that is known among them: the small world in which a refutation is searched.
+//! A few transactions with everything known about them: the small world in which a refutation is searched.
 //!
 //! Each step of the world goes directly from one transaction to another, however long the path was that pruning followed.
 
@@ -14,12 +14,12 @@ use crate::relate::{Edge, Polygraph, earliest, latest};
 use crate::resolve::{Node, VersionId};
 use crate::verdict::{Fact, Moment, Point, Proof, Split, Step, StepReason};
 
-/// What a step costs before its reason is looked at.
+/// Cost of a step before its reason.
 const STEP: u32 = 10;
-/// What a step costs that rests on an assumption.
+/// Cost of an assumption.
 const ASSUMED: u32 = 6;
-/// What a kind of step costs besides: of cycles of one length, one of reads from (0) and overwrites is told rather than one of missed
-/// writes, one of data rather than one of sessions, and one of sessions rather than one of clocks.
+/// Cost by kind of step: of cycles of one length, one of reads from (0) and overwrites is preferred to one of missed
+/// writes, one of data to one of sessions, and one of sessions to one of clocks.
 const WW: u32 = 1;
 const RW: u32 = 2;
 const SESSION: u32 = 4;
@@ -33,12 +33,12 @@ struct Touch {
     read: Option<VersionId>,
 }
 
-/// What some transactions did, key by key; worlds are made of subsets of them.
+/// The operations of some transactions, key by key; worlds are made of subsets of them.
 pub(super) struct Universe<'a> {
     polygraph: &'a Polygraph,
     pub(super) history: &'a History,
     keys: Vec<(KeyId, KeyOrder, Vec<Touch>)>,
-    /// What the reads of weak transactions say, by the nodes of the transactions.
+    /// The implications of weak transactions' reads, by node.
     commits: Vec<(Node, Node, StepReason)>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct World {
 }
 
 impl<'a> Universe<'a> {
-    /// Looks up what these transactions did.
+    /// Looks up the operations of these transactions.
     pub(super) fn new(polygraph: &'a Polygraph, history: &'a History, nodes: &[Node]) -> Self {
         let resolved = polygraph.resolved();
         let members: FxHashSet<Node> = nodes.iter().copied().collect();
@@ -84,7 +84,7 @@ impl<'a> Universe<'a> {
 
     /// The world of some of the transactions; they must be sorted.
     pub(super) fn world(&self, nodes: &[Node]) -> World {
-        let mut draft = Draft {
+        let mut draft = WorldDraft {
             universe: self,
             nodes,
             best: FxHashMap::default(),
@@ -107,7 +107,7 @@ impl<'a> Universe<'a> {
     }
 }
 
-/// What the reads of weak transactions say about members: what they see, and what they read from.
+/// The implications of weak transactions' reads about members: what they see, and what they read from.
 fn commits(
     polygraph: &Polygraph,
     history: &History,
@@ -167,7 +167,7 @@ fn touches(polygraph: &Polygraph, key: KeyId, members: &FxHashSet<Node>) -> Vec<
 /// Two points, and what an arc between them depends on.
 type Condition = (u32, u32, Option<(u32, usize)>);
 
-struct Draft<'u, 'a> {
+struct WorldDraft<'u, 'a> {
     universe: &'u Universe<'a>,
     nodes: &'u [Node],
     /// The cheapest arc between two points on each condition.
@@ -177,7 +177,7 @@ struct Draft<'u, 'a> {
     splits: Vec<Split>,
 }
 
-impl Draft<'_, '_> {
+impl WorldDraft<'_, '_> {
     fn txn(&self, node: Node) -> TxnId {
         self.universe.polygraph.resolved().txn(node)
     }
@@ -255,7 +255,7 @@ impl Draft<'_, '_> {
         places.reads_newest(self.nodes[at])
     }
 
-    /// What the reads of weak transactions say.
+    /// The implications of weak transactions' reads.
     fn add_commits(&mut self) {
         for &(from, to, reason) in &self.universe.commits {
             let place = |node: Node| self.nodes.binary_search(&node);
@@ -294,7 +294,7 @@ impl Draft<'_, '_> {
         }
     }
 
-    /// The orders between transactions that the user gave.
+    /// The orders between transactions given by the user.
     fn add_given(&mut self) {
         let resolved = self.universe.polygraph.resolved();
         for (edge, given) in self.universe.history.given_edges().iter().enumerate() {
@@ -436,7 +436,7 @@ impl World {
     }
 }
 
-/// Turns a cycle so that it ends with a read that missed something, if there is one: that is where a story is surprising.
+/// Rotates a cycle so that it ends with a read that missed something, if there is one: that is the surprising step of a story.
 pub(super) fn turn(history: &History, mut steps: Vec<Step>) -> Vec<Step> {
     let rank = |at: usize| {
         let last = steps[(at + steps.len() - 1) % steps.len()];

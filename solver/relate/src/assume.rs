@@ -12,7 +12,7 @@ use crate::model::{
     VersionOrder,
 };
 
-/// Why an assumption cannot be used.
+/// Why an assumption does not apply.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum AssumeError {
     /// It looks at the clock.
@@ -20,7 +20,7 @@ pub enum AssumeError {
         "linearizable keys are ordered by begin and commit times, and the history has none; sequential-keys needs only sessions"
     )]
     NoTimes,
-    /// A value does not say which version it is.
+    /// Values do not identify their versions.
     #[error(
         "key {key}: {first} and {second} both wrote {value}, so it is not known which version a read of it found; an assumption \
          about keys needs values that differ"
@@ -101,13 +101,13 @@ pub fn assume_keys(
 }
 
 /// Who left each value, and who else read it.
-struct Writers {
+struct AssumedWriters {
     of: FxHashMap<ValueId, TxnId>,
     read: FxHashSet<ValueId>,
 }
 
-fn writers(history: &History) -> Result<Writers, AssumeError> {
-    let mut writers = Writers {
+fn writers(history: &History) -> Result<AssumedWriters, AssumeError> {
+    let mut writers = AssumedWriters {
         of: FxHashMap::default(),
         read: FxHashSet::default(),
     };
@@ -159,7 +159,7 @@ fn list_keys(history: &History) -> FxHashSet<KeyId> {
 }
 
 /// Whether it is certain that a transaction took effect.
-fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
+fn counts(history: &History, txn: TxnId, writers: &AssumedWriters) -> bool {
     let is_seen = |op: &Op| match op {
         Op::Write { value, .. } | Op::Append { value, .. } => writers.read.contains(value),
         _ => false,
@@ -171,7 +171,7 @@ fn counts(history: &History, txn: TxnId, writers: &Writers) -> bool {
     }
 }
 
-fn touches(history: &History, txn: TxnId, writers: &Writers) -> Vec<(KeyId, Vec<Touch>)> {
+fn touches(history: &History, txn: TxnId, writers: &AssumedWriters) -> Vec<(KeyId, Vec<Touch>)> {
     let mut all: Vec<(KeyId, Vec<Touch>)> = Vec::new();
     let mut place: FxHashMap<KeyId, usize> = FxHashMap::default();
     let mut wrote: FxHashSet<KeyId> = FxHashSet::default();
@@ -378,7 +378,7 @@ pub fn assume_transaction_order(history: &mut History, numbers: &[(TxnId, i64)])
                 Vec::new()
             });
             match last.get(&key) {
-                // What a transaction overwrites itself is no version.
+                // A value that the transaction overwrites itself is not a version.
                 Some(&at) if !is_append => order[at] = value,
                 _ => {
                     last.insert(key, order.len());
@@ -394,7 +394,7 @@ pub fn assume_transaction_order(history: &mut History, numbers: &[(TxnId, i64)])
     }
 }
 
-/// What values are that were read and never written.
+/// The meaning of values that were read and never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
     /// They existed before any transaction.
@@ -403,7 +403,7 @@ pub enum Unwritten {
     Unseen,
 }
 
-/// Why values without a writer cannot be what they are taken for.
+/// Why values without a writer cannot have that meaning.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum UnwrittenError {
     /// A key has one initial state.
@@ -421,7 +421,7 @@ pub enum UnwrittenError {
     },
 }
 
-/// States what values are that were read and never written. Elements of lists are not asked.
+/// Sets the meaning of values that were read and never written. Elements of lists are not considered.
 pub fn assume_unwritten(history: &mut History, meaning: Unwritten) -> Result<(), UnwrittenError> {
     let mut written: FxHashSet<ValueId> = FxHashSet::default();
     for txn in history.txns() {
@@ -498,7 +498,7 @@ pub struct RepeatedValue {
     second: String,
 }
 
-/// Complains about the first value that two transactions wrote, or that one wrote and that was there initially.
+/// Refuses the first value that two transactions wrote, or that one wrote and that was there initially.
 pub fn expect_unique_values(history: &History) -> Result<(), RepeatedValue> {
     let mut writers: FxHashMap<ValueId, TxnId> = FxHashMap::default();
     for txn in history.txns() {

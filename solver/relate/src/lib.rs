@@ -1,5 +1,5 @@
-//! From a history to a graph problem: [`resolve`] says what the reads mean, [`mod@relate`] which transactions the level puts before which,
-//! and [`mod@prune`] keeps what the nodes stand for beside the graph while `kingsnake-graph` prunes it.
+//! From a history to a graph problem: [`resolve`] finds the meaning of the reads, [`mod@relate`] which transactions the
+//! level puts before which, and [`mod@prune`] keeps the meaning of the nodes while `kingsnake-graph` prunes the graph.
 
 pub mod assume;
 pub mod prune;

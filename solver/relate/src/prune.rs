@@ -1,4 +1,4 @@
-//! Pruning, with what the nodes stand for kept beside the graph.
+//! Pruning, with the meaning of the nodes kept beside the graph.
 
 pub use kingsnake_graph::prune::{
     Device, DeviceError, DeviceStats, Judgement, Offer, PairEdge, PruneOptions, PruneStats,
@@ -15,7 +15,7 @@ use kingsnake_graph::prune as graph;
 pub type Contradiction = graph::Contradiction<Polygraph>;
 /// An acyclic known graph and the constraints still open.
 pub type Pruned = graph::Pruned<Polygraph>;
-/// What pruning ended with.
+/// The result of pruning.
 pub type Outcome = graph::Outcome<Polygraph>;
 
 /// Prunes to the fixpoint, or as long as the options allow, on this CPU.
@@ -29,7 +29,7 @@ pub fn prune(
     prune_on(None, polygraph, options, stats, budget, progress)
 }
 
-/// Prunes on a device if it takes the task. If it fails the CPU answers, and the statistics say why.
+/// Prunes on a device if it accepts the task. If it fails, the CPU computes the answer, and the statistics say why.
 pub fn prune_on(
     device: Option<&mut dyn Device>,
     mut polygraph: Polygraph,

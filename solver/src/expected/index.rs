@@ -8,10 +8,10 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::model::{Column, Comparison, Condition, History, KeyId, Operand, Token, ValueId};
 
-/// The most indexes of a table: each has to be kept up to date.
+/// Maximum number of indexes per table, since each has to be kept up to date.
 const MOST: usize = 8;
 
-/// The rows that are there now.
+/// The current rows.
 pub(super) struct RowIndex<'h> {
     history: &'h History,
     table_of: Vec<Option<u32>>,
@@ -35,7 +35,7 @@ struct Index {
     rows: FxHashMap<u64, BTreeSet<(i64, KeyId)>>,
 }
 
-/// Which columns a condition compares.
+/// The columns that a condition compares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Shape {
     /// With one literal each.
@@ -182,7 +182,7 @@ fn hash(tokens: impl Iterator<Item = Token>) -> u64 {
     hasher.finish()
 }
 
-/// What a row must be like to satisfy a condition.
+/// The constraints on a row that satisfies a condition.
 #[derive(Default)]
 struct Bounds {
     equal: Vec<(Column, Token)>,

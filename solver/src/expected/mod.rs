@@ -1,8 +1,8 @@
-//! Tries the order that the database itself says it kept: by the timestamps of commits (and begins), or by the recorded times.
+//! Tries the order that the database itself recorded: by the timestamps of commits (and begins), or by the recorded times.
 //!
-//! Only for histories with conditions over rows, where each row that a condition did not choose is a read in doubt. Such an order says
-//! what every read was of, so it is replayed on a state of rows, without resolving anything. A hit is the certificate, which is checked
-//! again like any other; a miss says nothing, and the search begins.
+//! Only for histories with conditions over rows, where each row that a condition did not choose is a read in doubt.
+//! Such an order determines every read, so it is replayed on a state of rows, without resolving anything. If it fits,
+//! it is the certificate, which is checked again like any other; otherwise the search begins.
 
 mod index;
 mod replay;
@@ -19,7 +19,7 @@ use crate::progress::Phase;
 use crate::verdict::{Certificate, Moment, Point};
 use replay::Replay;
 
-/// An order that explains the history, if one that was recorded does.
+/// An order that explains the history, if a recorded one does.
 pub(crate) fn expected(
     check: &Check<'_>,
     context: &mut Context<'_>,
@@ -43,7 +43,7 @@ pub(crate) fn expected(
     Ok(None)
 }
 
-/// Whether the history has conditions, and nothing that the replay does not know.
+/// Whether the history has conditions, and nothing that the replay does not support.
 fn is_tried(check: &Check<'_>) -> bool {
     let history = check.history;
     let is_assumed = !history.key_assumptions().is_empty()
@@ -103,7 +103,7 @@ impl Begins {
     }
 }
 
-/// What says when a transaction began and committed.
+/// The source of a transaction's begin and commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
     /// The database's own `start_ts` and `commit_ts`.
@@ -130,8 +130,8 @@ impl Clock {
     }
 }
 
-/// The committed transactions in the order of a clock; none where it does not know all of them. At equal times commits with writes come
-/// first, so that who begins then, and who only reads, sees them. The order of sessions is kept.
+/// The committed transactions in the order of a clock; none if it lacks some of them. At equal times commits with
+/// writes come first, so that transactions that begin then, or only read, see them. The order of sessions is kept.
 fn order(history: &History, clock: Clock, begins: Begins) -> Option<Vec<Point>> {
     let mut points: Vec<((i64, bool), Point)> = Vec::new();
     for session in (0..history.n_sessions() as u32).map(SessionId) {

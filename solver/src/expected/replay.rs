@@ -11,7 +11,7 @@ pub(super) struct Replay<'h> {
     history: &'h History,
     /// Whether no other writer of a transaction's keys may have committed since it began.
     excludes: bool,
-    /// What each key holds; `None` before the first commit that writes it.
+    /// The value of each key; `None` before the first commit that writes it.
     held: Vec<Option<ValueId>>,
     rows: RowIndex<'h>,
     /// Where in the order each transaction began.
@@ -20,9 +20,9 @@ pub(super) struct Replay<'h> {
     written_at: Vec<u32>,
     /// Where in the order each value became a version, if version orders are given; 0 for one that did not.
     installed_at: Vec<u32>,
-    /// What the transaction that runs has written so far.
+    /// What the running transaction has written so far.
     own: Marks<ValueId>,
-    /// What the condition that is asked returned.
+    /// What the current condition returned.
     returned: Marks<()>,
 }
 
@@ -46,7 +46,7 @@ impl<'h> Replay<'h> {
         }
     }
 
-    /// Takes the next point of an order; whether everything that it reads and writes fits.
+    /// Takes the next point of an order; returns whether everything that it reads and writes fits.
     pub(super) fn point(&mut self, at: u32, Point { txn, moment }: Point) -> bool {
         match moment {
             Moment::Whole => self.reads(txn) && self.installs(at, txn),
@@ -128,7 +128,7 @@ impl<'h> Replay<'h> {
         }) && n_chosen == returned.len()
     }
 
-    /// Installs what a transaction wrote; whether no other writer of its keys committed since it began, where that matters.
+    /// Installs a transaction's writes; returns whether no other writer of its keys committed since it began, if that matters.
     fn installs(&mut self, at: u32, txn: TxnId) -> bool {
         let begun_at = self.begun_at[txn.index()];
         for &op in self.history.ops(txn) {
@@ -144,7 +144,7 @@ impl<'h> Replay<'h> {
             if self.installed_at.is_empty() {
                 continue;
             }
-            // What a transaction overwrites itself is no version.
+            // A value that the transaction overwrites itself is not a version.
             if let Some(old) = old.filter(|_| written_at == at) {
                 self.installed_at[old.index()] = 0;
             }
@@ -163,7 +163,7 @@ impl<'h> Replay<'h> {
     }
 }
 
-/// A set of keys with what belongs to each, cleared at once.
+/// A map from keys to data, cleared at once.
 struct Marks<T> {
     round: u32,
     marked: Vec<(u32, T)>,

@@ -1,5 +1,5 @@
-//! What is known at parallel snapshot isolation: *D*, the edges of so, wr and ww; beside it the rw edges, which are no part of D; and the
-//! pairs of runs whose order is open.
+//! What is known at parallel snapshot isolation: *D*, the edges of so, wr and ww; the rw edges, which are not part of
+//! D; and the pairs of runs whose order is open.
 //!
 //! A history satisfies the level iff every pair has an order such that D has no cycle and no rw edge t → u has u ⇝ t in D (Cerone and
 //! Gotsman). So *a* ≪ *b* is impossible at once iff *b*'s head reaches *a*'s last writer, or a reader of *a*, or if some rw edge
@@ -27,7 +27,7 @@ const TRIED: usize = 64;
 /// Two runs of a key, the first before the second; by their places among all runs.
 pub(super) type Pair = (u32, u32);
 
-/// How many of the edges of D and of the rw edges there were.
+/// Number of D edges and of rw edges at that time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct End {
     edges: usize,
@@ -42,7 +42,7 @@ pub(super) struct Forced {
     pub(super) end: End,
 }
 
-/// An edge, and the order of runs that it rests on, if it rests on one.
+/// An edge, and the order of runs that it depends on, if any.
 pub(super) type Link = (Edge, Option<Pair>);
 
 /// The state.
@@ -58,14 +58,14 @@ pub(super) struct Known<'a> {
     pub(super) forced: Vec<Forced>,
 }
 
-/// Whether two nodes are one, or a path of D leads from the first to the second.
+/// Whether two nodes are equal, or a path of D leads from the first to the second.
 #[inline]
 fn is_or_reaches(reach: &Reach, from: u32, to: u32) -> bool {
     from == to || reach.reaches(from, to)
 }
 
 impl<'a> Known<'a> {
-    /// What the graph of a history says before anything is forced.
+    /// The edges of a history's graph before anything is forced.
     pub(super) fn new(polygraph: &'a Polygraph, budget: &Budget) -> Result<Self, StopReason> {
         let n_nodes = polygraph.resolved().n_txns();
         let is_txn = |edge: &Edge| (edge.from as usize) < n_nodes && edge.reason != reasons::GAP;
@@ -130,20 +130,20 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Forgets edges, before any order is taken.
+    /// Removes edges, before any order is added.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(Edge) -> bool) {
         self.edges.retain(|link| is_kept(link.0));
         self.rw.retain(|link| is_kept(link.0));
     }
 
-    /// Takes more edges, before any order is taken.
+    /// Adds edges, before any order is added.
     pub(super) fn extend(&mut self, edges: Vec<Edge>) {
         for edge in edges {
             self.push((edge, None));
         }
     }
 
-    /// Takes an order for granted.
+    /// Assumes an order.
     pub(super) fn assume(&mut self, pair: Pair) {
         self.open.retain(|&it| it != pair && it != (pair.1, pair.0));
         self.add(pair);
@@ -172,7 +172,7 @@ impl<'a> Known<'a> {
         Ok(Some((dag, reach)))
     }
 
-    /// Forces orders, for so many rounds. Whether what is known does not contradict itself.
+    /// Forces orders, for at most this many rounds. Returns whether what is known is free of contradictions.
     pub(super) fn prune(
         &mut self,
         rounds: Option<usize>,

@@ -1,4 +1,5 @@
-//! Parallel snapshot isolation, exactly: `known` forces orders by reachability, `search` asks a back end for the rest, `prove` explains a no.
+//! Parallel snapshot isolation, exactly: `known` forces orders by reachability, `search` asks a back end for the rest,
+//! `prove` explains a violation.
 //!
 //! What snapshot isolation explains is explained here, too, so its order is tried first (technique `witness`): it is found at once in what
 //! good databases do. docs/theory.md has the definition.
@@ -11,7 +12,7 @@ mod tests;
 mod ways;
 
 use known::Known;
-pub(crate) use search::{Blamed, Found, ReadChoice, ReadChoices};
+pub(crate) use search::{Blamed, FoundForks, ReadChoice, ReadChoices};
 
 use crate::budget::{Budget, StopReason};
 use crate::context::Context;
@@ -28,7 +29,7 @@ use kingsnake_refute::NoProof;
 
 /// What is checked, and within which limits.
 #[derive(Clone, Copy)]
-struct Scene<'a> {
+struct PsiScene<'a> {
     check: &'a Check<'a>,
     budget: &'a Budget,
 }
@@ -48,7 +49,7 @@ pub(crate) fn settle(
     }
     context.begin(Phase::Prune)?;
     let budget = context.budget;
-    let scene = Scene { check, budget };
+    let scene = PsiScene { check, budget };
     let mut known = Known::new(polygraph, budget)?;
     let (mut decider, mut blamed) = (Decider::Prune, Blamed::default());
     if known.prune(check.techniques.prune_rounds, budget)? {
@@ -58,11 +59,11 @@ pub(crate) fn settle(
         let found;
         (decider, found) = search::search(&scene, &known, &nothing, backend, context)?;
         match found {
-            Found::Order(order, _) => {
+            FoundForks::Order(order, _) => {
                 let points = order.into_iter().filter_map(|it| polygraph.point(it));
                 return Ok((decider, points.collect()));
             }
-            Found::No(found) => blamed = found,
+            FoundForks::No(found) => blamed = found,
         }
     }
     context.go_on(Phase::Explain);
@@ -80,18 +81,18 @@ pub(crate) fn ask(
     choices: &ReadChoices<'_>,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<Found, Stop> {
+) -> Result<FoundForks, Stop> {
     let budget = context.budget;
-    let scene = Scene { check, budget };
+    let scene = PsiScene { check, budget };
     let mut known = Known::new(polygraph, budget)?;
     if !known.prune(check.techniques.prune_rounds, budget)? {
-        return Ok(Found::No(Blamed::default()));
+        return Ok(FoundForks::No(Blamed::default()));
     }
     let found = search::search(&scene, &known, choices, backend, context)?;
     Ok(found.1)
 }
 
-/// Proves that nothing explains what a graph says, given what stood in the way of a search.
+/// Proves that nothing explains a graph, given the conflicts of a search.
 pub(crate) fn prove(
     polygraph: &Polygraph,
     history: &History,

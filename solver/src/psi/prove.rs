@@ -17,9 +17,9 @@ use kingsnake_refute::{NoProof, Steps};
 /// The orders that a proof assumes from outside.
 type Used = BTreeSet<Pair>;
 
-pub(super) struct Prover<'a> {
+pub(super) struct ForkProver<'a> {
     pub(super) steps: Steps<'a>,
-    /// How often each order stood in the way of the search: what is split on first.
+    /// How often each order was in a conflict: split on the most frequent first.
     pub(super) blamed: FxHashMap<Pair, usize>,
     pub(super) budget: &'a Budget,
 }
@@ -32,7 +32,7 @@ pub(super) fn prove(
     budget: &Budget,
 ) -> Result<Proof, NoProof> {
     let steps = Steps::new(known.polygraph(), history);
-    let mut prover = Prover {
+    let mut prover = ForkProver {
         steps,
         blamed,
         budget,
@@ -52,7 +52,7 @@ pub(super) fn prove(
     prover.refute(readable).map(|it| it.0)
 }
 
-impl Prover<'_> {
+impl ForkProver<'_> {
     fn refute(&mut self, mut known: Known<'_>) -> Result<(Proof, Used), NoProof> {
         let before = known.forced.len();
         let (proof, used) = if known.prune(None, self.budget)? {

@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Scene;
+use super::PsiScene;
 use super::known::{Known, Pair};
 use crate::context::Context;
 use crate::decide::Backend;
@@ -12,7 +12,7 @@ use crate::prune::{Cyclic, Dag};
 use crate::relate::{Edge, Polygraph, reasons};
 use crate::report::{CheckStats, Decider};
 use crate::resolve::VersionId;
-use crate::solve::{self, Asked, Ended, Lemma, Obligation};
+use crate::solve::{self, AskedOrder, Ended, Lemma, Obligation};
 use kingsnake_graph::paths::fewest;
 use kingsnake_graph::reach::{Reach, places};
 use kingsnake_graph::{Literal, Logic, Problem};
@@ -23,7 +23,7 @@ const CLAUSES: usize = 2_000;
 /// States clauses over the variables of some choices, given the first of each.
 type StateClauses<'c> = dyn Fn(&mut Logic, &[u32]) + 'c;
 
-/// Reads that can have been of several versions, and what is said of them besides.
+/// Reads with several candidates, and constraints on them.
 #[derive(Default)]
 pub(crate) struct ReadChoices<'c> {
     pub(crate) reads: Vec<ReadChoice>,
@@ -31,23 +31,23 @@ pub(crate) struct ReadChoices<'c> {
     pub(crate) clauses: Option<&'c StateClauses<'c>>,
 }
 
-/// A read that can have been of several versions.
+/// A read with several candidates.
 pub(crate) struct ReadChoice {
     /// The node that read.
     pub(crate) reader: u32,
-    /// What it can have been of.
+    /// Its candidates.
     pub(crate) candidates: Vec<VersionId>,
 }
 
 /// What the search found.
-pub(crate) enum Found {
+pub(crate) enum FoundForks {
     /// The nodes in an order of commits that explains the history, and what each choice is of.
     Order(Vec<u32>, Vec<VersionId>),
     /// There is none.
     No(Blamed),
 }
 
-/// What stood in the way of an order.
+/// What prevented an order.
 #[derive(Default)]
 pub(crate) struct Blamed {
     /// How often each order of two runs did.
@@ -70,12 +70,12 @@ type Conflict = Vec<Rest>;
 
 /// Searches, given what is known and what reads can have been of.
 pub(super) fn search(
-    scene: &Scene<'_>,
+    scene: &PsiScene<'_>,
     known: &Known<'_>,
     choices: &ReadChoices<'_>,
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<(Decider, Found), Stop> {
+) -> Result<(Decider, FoundForks), Stop> {
     let (polygraph, first) = pose(known, choices);
     let base = polygraph.resolved().clone();
     let mut blamed = Blamed::default();
@@ -92,7 +92,7 @@ pub(super) fn search(
     let (budget, progress) = (scene.budget, &mut *context.progress);
     let (stats, earlier) = (&mut CheckStats::default(), context.stats.decide.take());
     let obligations: Vec<Box<dyn Obligation + '_>> = vec![Box::new(forks)];
-    let asked = Asked {
+    let asked = AskedOrder {
         check: scene.check,
         base: &base,
         ranks: None,
@@ -110,7 +110,7 @@ pub(super) fn search(
     Ok(match ended? {
         Ended::Order(decider, order) => {
             let nodes = order.into_iter().map(|it| it.0).collect();
-            (decider, Found::Order(nodes, held))
+            (decider, FoundForks::Order(nodes, held))
         }
         Ended::No(no) => {
             let reads = choices.reads.iter().zip(&first).enumerate();
@@ -120,7 +120,7 @@ pub(super) fn search(
             };
             let reads = reads.filter(|it| is_blamed(it.1));
             blamed.choices = reads.map(|it| it.0).collect();
-            (no.decider, Found::No(blamed))
+            (no.decider, FoundForks::No(blamed))
         }
     })
 }
@@ -159,16 +159,16 @@ fn pose(known: &Known<'_>, choices: &ReadChoices<'_>) -> (Polygraph, Vec<u32>) {
     (polygraph, first)
 }
 
-/// The obligation that no rw edge is on a cycle of which it is the only one.
+/// The obligation that no rw edge is the only one on a cycle.
 struct Forks<'a> {
-    scene: &'a Scene<'a>,
+    scene: &'a PsiScene<'a>,
     known: &'a Known<'a>,
     open: FxHashSet<Pair>,
     choices: &'a ReadChoices<'a>,
     first: &'a [u32],
-    /// How often each order of two runs stood in the way.
+    /// How often each order of two runs was in a conflict.
     blamed: &'a mut FxHashMap<Pair, usize>,
-    /// What each choice of the last order is of.
+    /// The candidate of each choice in the last order.
     held: &'a mut Vec<VersionId>,
 }
 
@@ -265,7 +265,7 @@ impl<'a> Candidate<'a> {
     }
 
     /// The rw edges that close a cycle, each as what cannot all hold.
-    fn conflicts(&self, scene: &Scene<'_>) -> Result<Vec<Conflict>, Stop> {
+    fn conflicts(&self, scene: &PsiScene<'_>) -> Result<Vec<Conflict>, Stop> {
         let orders = self.known.orders();
         let n_nodes = self.out.len();
         let edges: Vec<Edge> = (0..n_nodes as u32)

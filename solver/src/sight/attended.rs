@@ -3,7 +3,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::causal::Lemma;
+use super::causal::CausalLemma;
 use super::narrow::{Graph, Narrowed, State, narrow};
 use super::pose::{FoundOrder, Posed, literal_of, pose};
 use super::told::{Told, told};
@@ -16,21 +16,21 @@ use crate::psi;
 use crate::relate::Polygraph;
 use crate::report::Decider;
 use crate::resolve::VersionId;
-use crate::solve::{self, Asked, Ended, Obligation};
+use crate::solve::{self, AskedOrder, Ended, Obligation};
 use crate::verdict::{Certificate, Point};
 use kingsnake_graph::Literal;
 use kingsnake_graph::reach::places;
 
-/// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
+/// Number of reads added for the first order that does not explain all of them; each further one adds four times as many.
 const READS: usize = 64;
 
-/// How far the search has come.
+/// The state of the search.
 pub(super) struct Attended {
     /// The reads that are attended to.
     reads: Vec<usize>,
-    /// What was learned.
-    pub(super) lemmas: Vec<Lemma>,
-    /// How many reads the next order adds that does not explain all of them.
+    /// The lemmas.
+    pub(super) lemmas: Vec<CausalLemma>,
+    /// Number of reads added for the next order that does not explain all of them.
     n_more: usize,
 }
 
@@ -56,8 +56,8 @@ impl Attended {
     }
 
     /// Takes lemmas that are new, and returns them.
-    fn learn(&mut self, told: Vec<Lemma>) -> Vec<Lemma> {
-        let known: FxHashSet<&Lemma> = self.lemmas.iter().collect();
+    fn learn(&mut self, told: Vec<CausalLemma>) -> Vec<CausalLemma> {
+        let known: FxHashSet<&CausalLemma> = self.lemmas.iter().collect();
         let mut new = told;
         new.retain(|it| !known.contains(it));
         self.lemmas.extend(new.iter().cloned());
@@ -91,7 +91,7 @@ pub(super) fn find(
         return Ok(Searched::No(sight.state, sight.narrowed));
     };
     let base = polygraph.resolved().clone();
-    let asked = Asked {
+    let asked = AskedOrder {
         check: scene.check,
         base: &base,
         ranks: Some(&scene.ranks),
@@ -198,7 +198,7 @@ impl<'s, 'a> Sight<'s, 'a> {
                 backend,
                 context,
             )?;
-            let psi::Found::Order(nodes, held) = asked else {
+            let psi::FoundForks::Order(nodes, held) = asked else {
                 return Ok(Searched::No(self.state, self.narrowed));
             };
             let points = nodes.iter().filter_map(|&it| polygraph.point(it)).collect();

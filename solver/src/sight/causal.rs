@@ -12,18 +12,18 @@ const PATHS: usize = 4;
 
 /// What holds where some reads are of these versions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Lemma {
+pub(super) struct CausalLemma {
     /// Sorted.
     pub(super) guard: Vec<Taken>,
     /// That one transaction commits before another; nothing where the reads cannot all be.
     pub(super) commits: Option<(Node, Node)>,
 }
 
-impl Lemma {
+impl CausalLemma {
     pub(super) fn new(mut guard: Vec<Taken>, commits: Option<(Node, Node)>) -> Self {
         guard.sort_unstable();
         guard.dedup();
-        Lemma { guard, commits }
+        CausalLemma { guard, commits }
     }
 }
 
@@ -153,7 +153,7 @@ impl Telling<'_, '_> {
             let unattended: Vec<usize> = unattended.map(|it| it.0).collect();
             if unattended.is_empty() {
                 let commits = (before != NO_NODE).then_some((seen, before));
-                self.lemmas.push(Lemma::new(guard, commits));
+                self.lemmas.push(CausalLemma::new(guard, commits));
             } else {
                 for read in unattended {
                     self.miss_read(read);

@@ -1,4 +1,4 @@
-//! The aggregates of a history, and which of the open reads each one counts.
+//! The aggregates of a history, and the open reads that each one counts.
 //!
 //! At the weak levels each aggregate is a statement of its own, so its rows are reads of their own.
 

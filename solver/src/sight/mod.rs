@@ -3,8 +3,8 @@
 //! Each read with several candidates is a choice. What weak readers see is stated beforehand as edges that the choices guard
 //! (`relate/sights`), what transactions at pc, si and ser read as rw edges (`relate/choices`). The loop begins without most of these
 //! reads: where an order leaves a read a version (`told`), nothing more is asked of it. The others are attended to (`attended`): what is
-//! certain now narrows them again, and the rest is stated anew. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
-//! lemmas: edges guarded by the reads on the path (`causal`). A no is explained by cases of what reads were of (`prove`).
+//! certain now narrows them again, and the rest is stated again. What happened before a transaction at cc depends on what all others read, so the paths that an order breaks become
+//! lemmas: edges guarded by the reads on the path (`causal`). A violation is explained by cases of the candidates of reads (`prove`).
 
 mod attended;
 mod blame;
@@ -42,17 +42,17 @@ use crate::resolve::{Node, Resolved, VersionId, resolve_reads};
 use crate::solve::{Counted, Counting, Ranks, Refutation};
 use crate::verdict::{Certificate, OperationSource};
 
-/// How long a stronger level is tried before the level itself is searched, and how long that is searched before the stronger level is tried
-/// again; each further turn lasts four times as long.
+/// How long a stronger level is tried before the level itself is searched, and how long that is searched before the
+/// next try; each further turn lasts four times as long.
 const TURN: Duration = Duration::from_millis(200);
 
 /// A read that is taken to be of a version, by its number among the open reads.
 type Taken = (usize, VersionId);
 
-/// What is checked, and the reads that can have been of several versions.
+/// The check, and the reads with several candidates.
 struct Scene<'a> {
     check: &'a Check<'a>,
-    /// What is left for this turn.
+    /// The budget of this turn.
     budget: Budget,
     base: &'a Resolved,
     places: Places,
@@ -75,7 +75,7 @@ struct Scene<'a> {
     skipped: Skipped,
 }
 
-/// What a search that is deliberately wrong leaves out.
+/// What a deliberately wrong search leaves out.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Skipped {
@@ -89,7 +89,7 @@ enum Skipped {
     Paths,
 }
 
-/// Settles a history whose level needs to know what every read is of.
+/// Decides a history whose level must know the writer of every read.
 pub(crate) fn settle(
     check: &Check<'_>,
     resolved: &Resolved,
@@ -313,7 +313,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Looks for an order that explains all reads, and explains why there is none.
+    /// Searches an order that explains all reads, and explains why there is none.
     fn settle(
         &mut self,
         attended: &mut Attended,
@@ -336,7 +336,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Whom the reads are of, given the version of each.
+    /// The writers of the reads, given the version of each.
     fn sources(&self, version: impl Fn(usize) -> Option<VersionId>) -> Vec<OperationSource> {
         let program = self.base.reads();
         let mut sources = Vec::new();

@@ -16,13 +16,13 @@ use crate::resolve::{NO_NODE, Node, TakenReads, VersionId};
 use crate::solve::impossible_sources;
 use kingsnake_graph::reach::{Dag, Reach};
 
-/// Rounds after which what is left is left to the search.
+/// Number of rounds; the search handles what is left.
 const ROUNDS: usize = 16;
 
-/// What is known of the open reads.
+/// The state of the open reads.
 #[derive(Clone)]
 pub(super) struct State {
-    /// What each can have read; nothing for those that are not attended to.
+    /// The candidates of each; empty for those not attended to.
     pub(super) candidates: Vec<Vec<VersionId>>,
     pub(super) taken: Vec<Taken>,
 }

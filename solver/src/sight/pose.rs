@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 #[cfg(test)]
 use super::Skipped;
-use super::causal::Lemma;
+use super::causal::CausalLemma;
 use super::narrow::{Graph, State, sight_reads};
 use super::{Scene, Taken};
 use crate::budget::StopReason;
@@ -59,7 +59,7 @@ pub(super) fn pose(
     scene: &Scene<'_>,
     state: &State,
     pruned: &Pruned,
-    lemmas: &[Lemma],
+    lemmas: &[CausalLemma],
 ) -> Result<Posed, StopReason> {
     let reach = pruned.reach().expect("a question that grows keeps paths");
     let reach = &*reach;
@@ -222,7 +222,7 @@ fn commits(scene: &Scene<'_>, from: Node, to: Node) -> Edge {
     }
 }
 
-impl Lemma {
+impl CausalLemma {
     /// What is added to the question; nothing where a read that the lemma rests on is of another version.
     pub(super) fn stated(
         &self,
@@ -249,7 +249,7 @@ impl Lemma {
 fn state_lemmas(
     scene: &Scene<'_>,
     state: &State,
-    lemmas: &[Lemma],
+    lemmas: &[CausalLemma],
     literal: &LiteralOf<'_>,
     logic: &mut Logic,
 ) {
@@ -271,7 +271,7 @@ pub(super) fn blamed(
     scene: &Scene<'_>,
     state: &State,
     graph: &Graph,
-    lemmas: &[Lemma],
+    lemmas: &[CausalLemma],
     backend: &mut dyn Backend,
 ) -> Result<Option<Vec<usize>>, Stop> {
     let (budget, mut silent) = (&scene.budget, Silent);
@@ -281,8 +281,8 @@ pub(super) fn blamed(
             let mut context = Context::new(budget, &mut silent);
             let asked = ask_parallel(scene, state, polygraph, lemmas, backend, &mut context)?;
             return Ok(match asked {
-                psi::Found::Order(..) => None,
-                psi::Found::No(blamed) => {
+                psi::FoundForks::Order(..) => None,
+                psi::FoundForks::No(blamed) => {
                     let open: Vec<usize> = state.open().collect();
                     Some(blamed.choices.into_iter().map(|it| open[it]).collect())
                 }
@@ -330,10 +330,10 @@ pub(super) fn ask_parallel(
     scene: &Scene<'_>,
     state: &State,
     polygraph: &Polygraph,
-    lemmas: &[Lemma],
+    lemmas: &[CausalLemma],
     backend: &mut dyn Backend,
     context: &mut Context<'_>,
-) -> Result<psi::Found, Stop> {
+) -> Result<psi::FoundForks, Stop> {
     let open: Vec<usize> = state.open().collect();
     let clauses = |logic: &mut Logic, first: &[u32]| {
         let first: FxHashMap<usize, u32> =

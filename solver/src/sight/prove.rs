@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::causal::Lemma;
+use super::causal::CausalLemma;
 use super::narrow::{Contradicted, Graph, Narrowed, State, graph, narrow};
 use super::pose::blamed;
 use super::reads::writer;
@@ -48,7 +48,7 @@ type Proved = (Proof, FxHashSet<usize>);
 
 struct Prover<'p, 'a> {
     scene: &'p Scene<'a>,
-    lemmas: &'p [Lemma],
+    lemmas: &'p [CausalLemma],
     backend: &'p mut dyn Backend,
 }
 
@@ -56,7 +56,7 @@ struct Prover<'p, 'a> {
 pub(super) fn refuted(
     scene: &Scene<'_>,
     (state, narrowed, decider): (&State, Narrowed, Decider),
-    lemmas: &[Lemma],
+    lemmas: &[CausalLemma],
     backend: &mut dyn Backend,
 ) -> Result<Exit, Stop> {
     let mut prover = Prover {
@@ -179,8 +179,8 @@ impl Prover<'_, '_> {
                 let mut context = Context::new(budget, &mut silent);
                 let found = psi::ask(check, polygraph, &nothing, self.backend, &mut context)?;
                 match found {
-                    psi::Found::Order(..) => Ok(None),
-                    psi::Found::No(blamed) => {
+                    psi::FoundForks::Order(..) => Ok(None),
+                    psi::FoundForks::No(blamed) => {
                         Ok(Some(psi::prove(polygraph, check.history, blamed, budget)?))
                     }
                 }

@@ -22,7 +22,7 @@ use crate::weak::tests::{conditions, repeating, specs};
 use kingsnake_certify::order::replay;
 use kingsnake_certify::refutation::check_proof;
 
-/// Repeated values, deleted rows, conditions and aggregates, right and wrong.
+/// Repeated values, deleted rows, conditions and aggregates, correct and wrong.
 fn drawn(seed: u64) -> History {
     let mut rng = Rng::new(seed);
     let mut history = match rng.below(10) {
@@ -95,7 +95,7 @@ fn answer(history: &History, spec: Spec, techniques: &Techniques) -> Report {
     }
 }
 
-/// How many histories are tried.
+/// Number of histories.
 fn n_seeds(few: u64) -> u64 {
     match std::env::var_os("KINGSNAKE_LONG") {
         Some(_) => 100_000,

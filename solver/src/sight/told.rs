@@ -6,7 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::causal::{Lemma, Pasts};
+use super::causal::{CausalLemma, Pasts};
 use super::narrow::State;
 use super::pose::FoundOrder;
 use super::{Scene, Taken};
@@ -15,14 +15,14 @@ use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{Node, VersionId};
 
-/// What an order says of the open reads.
+/// What an order determines about the open reads.
 pub(super) struct Told {
     /// What each is of; nothing where the order leaves it nothing.
     pub(super) versions: Vec<Option<VersionId>>,
     /// The reads that have to be attended to, sorted by their readers' places.
     pub(super) missed: Vec<usize>,
     /// What the reads that are attended to break.
-    pub(super) lemmas: Vec<Lemma>,
+    pub(super) lemmas: Vec<CausalLemma>,
 }
 
 pub(super) struct Telling<'t, 'a> {
@@ -31,7 +31,7 @@ pub(super) struct Telling<'t, 'a> {
     found: &'t FoundOrder,
     pub(super) versions: Vec<Option<VersionId>>,
     missed: Vec<usize>,
-    pub(super) lemmas: Vec<Lemma>,
+    pub(super) lemmas: Vec<CausalLemma>,
     pub(super) pasts: Option<Pasts>,
 }
 
@@ -151,7 +151,7 @@ impl Telling<'_, '_> {
         counts.then(|| node - 1)
     }
 
-    /// Whom the reads of a transaction are of, with the open read where it is one.
+    /// The writers of the reads of a transaction, with the open read if it is one.
     pub(super) fn sources_of(
         &self,
         node: Node,
@@ -301,7 +301,7 @@ impl Telling<'_, '_> {
                 // Too much to state: these versions are forbidden.
                 let rows = counting.rows.iter();
                 let guard = rows.map(|it| (it.read, version(it.read)));
-                self.lemmas.push(Lemma::new(guard.collect(), None));
+                self.lemmas.push(CausalLemma::new(guard.collect(), None));
             }
         }
     }
@@ -344,7 +344,7 @@ impl Floors {
         }
     }
 
-    /// Takes down what the reads see.
+    /// Records what the reads see.
     fn raise(&mut self, telling: &Telling<'_, '_>, reads: &[Own]) {
         let scene = telling.scene;
         let versions = scene.base.versions();

@@ -7,14 +7,14 @@ use super::{Found, KeyReader, Lemma, Obligation};
 use crate::phases::{self, Check, Stop};
 use crate::resolve::Resolved;
 
-/// How many rows of a transaction the first order that is no answer adds; each further one adds twice as many.
+/// Number of rows per transaction added for the first order that is no answer; each further one adds twice as many.
 pub(super) const ROWS: usize = 4;
-/// Up to so many reads, an order that is no answer adds all.
+/// Up to this many reads, an order that is no answer adds all.
 const FEW: usize = 100_000;
 
 /// Every row that a query did not return is absent.
 pub(super) struct Absent {
-    /// All reads, where they are few.
+    /// All reads, if they are few.
     few: Option<Vec<KeyReader>>,
 }
 

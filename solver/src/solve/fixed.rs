@@ -31,7 +31,7 @@ pub(super) fn everything(check: &Check<'_>, base: &Resolved) -> Result<(Resolved
     Ok((reads.view(base), counted))
 }
 
-/// The graph with a choice for each read that narrowing leaves several candidates: all that the loop can come to ask.
+/// The graph with a choice for each read that narrowing leaves several candidates: everything that the loop may ask.
 pub(crate) fn pose(
     check: &Check<'_>,
     polygraph: Polygraph,

@@ -1,8 +1,8 @@
-//! The loop: prune, decide, ask the obligations, add their lemmas, until an order meets all of them or there is none.
+//! The loop: prune, decide, check the obligations, add their lemmas, until an order meets all of them or there is none.
 //!
-//! An obligation is what an order must meet and what would be too much to state beforehand. The question that is decided only grows
-//! (`question`): a history that is violated without some of its obligations is violated. Where nothing is obliged, the line is pruned
-//! and decided once.
+//! An obligation is a condition on orders that would be too large to state beforehand. The question only grows
+//! (`question`): a history that is violated without some of its obligations is violated. Without obligations, the graph
+//! is pruned and decided once.
 
 mod absent;
 mod broken;
@@ -43,7 +43,7 @@ use results::Wrong;
 /// A transaction, and a row that it did not see.
 pub(crate) type KeyReader = (Node, KeyId);
 
-/// An order that was found, and what it rests on.
+/// An order that was found, and what it depends on.
 pub(crate) struct Found<'a> {
     check: &'a Check<'a>,
     base: &'a Resolved,
@@ -94,13 +94,13 @@ impl Found<'_> {
     }
 }
 
-/// What an order must meet.
+/// A condition on orders.
 pub(crate) trait Obligation {
-    /// What an order does not meet, as lemmas that no order with the same mistakes meets; none if it meets all.
+    /// What an order does not meet, as lemmas that exclude all orders with the same mistakes; empty if it meets all.
     fn check(&mut self, found: &Found<'_>) -> Result<Vec<Lemma>, Stop>;
 }
 
-/// What is added to the question. Each is itself the reason why it holds.
+/// An addition to the question. Each is its own justification.
 pub(crate) enum Lemma {
     /// An uncertain read, by its number, is of one of its candidates.
     Read(usize),
@@ -118,8 +118,8 @@ pub(crate) enum Lemma {
     Anew(Box<Polygraph>),
 }
 
-/// What is asked: a graph, what an order of it must meet, and where its nodes are likely to come.
-pub(crate) struct Asked<'a, 'o> {
+/// The question: a graph, the obligations, and the likely positions of its nodes.
+pub(crate) struct AskedOrder<'a, 'o> {
     pub(crate) check: &'a Check<'a>,
     pub(crate) base: &'a Resolved,
     pub(crate) ranks: Option<&'a Ranks>,
@@ -174,7 +174,7 @@ pub(crate) fn settle(
     expect_candidates(&base)?;
     let (budget, progress) = (context.budget, &mut *context.progress);
     let stats = &mut context.stats;
-    let asked = Asked::of(check, &base, polygraph);
+    let asked = AskedOrder::of(check, &base, polygraph);
     let refutation = match run(asked, backend, stats, budget, progress)? {
         Ended::Order(decider, order) => {
             let point = |(node, moment)| Point {
@@ -193,7 +193,8 @@ pub(crate) fn settle(
     Err(sight::refuted(check, &refutation, backend, budget)?)
 }
 
-/// Looks for an order that explains the uncertain reads and the aggregates, without explaining why there is none. The nodes may be parts of
+/// Searches an order that explains the uncertain reads and the aggregates, without explaining why there is none. The
+/// nodes may be parts of
 /// transactions.
 pub(crate) fn find(
     check: &Check<'_>,
@@ -206,7 +207,7 @@ pub(crate) fn find(
         crate::relate::construct_within(check.history, base.clone(), check.spec, shape, budget)?;
     let (stats, asked) = (
         &mut CheckStats::default(),
-        Asked::of(check, base, polygraph),
+        AskedOrder::of(check, base, polygraph),
     );
     Ok(match run(asked, backend, stats, budget, &mut Silent)? {
         Ended::Order(_, order) => Some(order),
@@ -214,10 +215,10 @@ pub(crate) fn find(
     })
 }
 
-impl<'a> Asked<'a, '_> {
-    /// The graph of a history, with all that an order must meet.
+impl<'a> AskedOrder<'a, '_> {
+    /// The graph of a history, with all obligations.
     fn of(check: &'a Check<'a>, base: &'a Resolved, polygraph: Polygraph) -> Self {
-        Asked {
+        AskedOrder {
             check,
             base,
             ranks: None,
@@ -227,7 +228,7 @@ impl<'a> Asked<'a, '_> {
     }
 }
 
-/// What an order of a history must meet.
+/// The obligations of a history.
 fn obligations(check: &Check<'_>, base: &Resolved) -> Vec<Box<dyn Obligation>> {
     let mut obligations: Vec<Box<dyn Obligation>> = vec![Box::new(reads::Explained::default())];
     if !base.unreturned().is_empty() {
@@ -241,13 +242,13 @@ fn obligations(check: &Check<'_>, base: &Resolved) -> Vec<Box<dyn Obligation>> {
 
 /// The loop.
 pub(crate) fn run(
-    asked: Asked<'_, '_>,
+    asked: AskedOrder<'_, '_>,
     backend: &mut dyn Backend,
     stats: &mut CheckStats,
     budget: &Budget,
     progress: &mut dyn Progress,
 ) -> Result<Ended, Stop> {
-    let Asked {
+    let AskedOrder {
         check,
         base,
         ranks,

@@ -22,14 +22,14 @@ use crate::witness::witness;
 use kingsnake_graph::reach::{Reach, places};
 use kingsnake_graph::session::SolverSession;
 
-/// A graph of fewer nodes is pruned again after each lemma: that costs little, and what it settles is not searched.
+/// A graph with fewer nodes is pruned again after each lemma: that is cheap, and reduces the search.
 const SMALL: usize = 2_000;
 
 /// How a turn of the loop ended.
 pub(super) enum Turn {
-    /// The question has grown so much that pruning it again pays.
+    /// The question has grown so much that it should be pruned again.
     Grown,
-    /// An obligation states the question anew.
+    /// An obligation states the question again.
     Anew(Box<Polygraph>),
     /// An order that meets every obligation.
     Order(Decider, Vec<(Node, Moment)>),
@@ -37,7 +37,7 @@ pub(super) enum Turn {
     No(Decider),
 }
 
-/// What needs no back end.
+/// Results without a back end.
 enum Easy {
     Sides(Decider, Vec<Side>),
     No,
@@ -65,7 +65,7 @@ pub(super) struct OpenQuestion<'a> {
 }
 
 impl<'a> OpenQuestion<'a> {
-    /// Narrows the reads that are worth it, and prunes; or says why there is no order.
+    /// Narrows the reads for which that pays, and prunes; or returns why there is no order.
     pub(super) fn new(
         (check, base, ranks): (&'a Check<'a>, &'a Resolved, Option<&'a Ranks>),
         polygraph: Polygraph,
@@ -138,7 +138,7 @@ impl<'a> OpenQuestion<'a> {
         })
     }
 
-    /// Prunes the question as it has become; or says that nothing is left.
+    /// Prunes the current question; or returns why nothing is left.
     pub(super) fn prune_again(
         &mut self,
         stats: &mut CheckStats,

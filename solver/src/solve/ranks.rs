@@ -1,10 +1,10 @@
-//! Where transactions are likely to come in an order: a hint, by which the nearest candidates of reads are tried first.
+//! The likely positions of transactions in an order: a hint, by which the nearest candidates of reads are tried first.
 
 use crate::model::History;
 use crate::relate::Polygraph;
 use crate::resolve::{Node, Resolved};
 
-/// Where transactions are likely to come: by when they committed, if that was recorded, else by their places in their sessions.
+/// The likely positions: by commit times, if recorded, otherwise by places in the sessions.
 pub(crate) struct Ranks {
     ranks: Vec<u64>,
     /// Whether they were recorded.

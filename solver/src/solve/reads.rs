@@ -11,15 +11,15 @@ use crate::relate::Places;
 use crate::resolve::{Node, Resolved, Uncertain, VersionId};
 use crate::sight::Left;
 
-/// How many reads the first order that does not explain all of them adds; each further one adds four times as many.
+/// Number of reads added for the first order that does not explain all of them; each further one adds four times as many.
 const READS: usize = 64;
 
 /// The uncertain reads of a history, with those that lemmas added.
 pub(super) struct Reads {
     all: Vec<Uncertain>,
-    /// The numbers of reads by reader and key, once they are asked for.
+    /// The numbers of reads by reader and key, computed on demand.
     numbers: Option<FxHashMap<(Node, KeyId), usize>>,
-    /// What is left of the candidates of the reads that were looked at.
+    /// The remaining candidates of the reads looked at so far.
     left: FxHashMap<usize, Vec<VersionId>>,
     stated: FxHashMap<usize, Stated>,
 }
@@ -53,7 +53,7 @@ impl Reads {
         }
     }
 
-    /// Takes over what narrowing found. The reads that it took to be of one version are in the graph, which is returned.
+    /// Takes over the result of narrowing. The reads that it fixed are in the graph, which is returned.
     pub(super) fn take(&mut self, narrowed: &[usize], found: Left) -> Pruned {
         for (&read, left) in narrowed.iter().zip(found.candidates) {
             if left.len() < self.all[read].candidates.len() {
@@ -83,7 +83,7 @@ impl Reads {
         })
     }
 
-    /// What a read can have been of, by now.
+    /// The remaining candidates of a read.
     pub(super) fn left(&self, read: usize) -> &[VersionId] {
         match self.left.get(&read) {
             Some(left) => left,
@@ -91,7 +91,7 @@ impl Reads {
         }
     }
 
-    /// Leaves a read these candidates.
+    /// Sets the remaining candidates of a read.
     pub(super) fn leave(&mut self, read: usize, left: Vec<VersionId>) {
         if left.len() < self.left(read).len() {
             self.left.insert(read, left);

@@ -15,7 +15,7 @@ use crate::phases::{self, Check, Stop};
 use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, Uncertain, VersionId};
 use kingsnake_graph::{Literal, Logic};
 
-/// Up to so many rows, all aggregates are counted once one has another result.
+/// Up to this many rows, all aggregates are counted once one has another result.
 const FEW: usize = 20_000;
 
 /// Whether a history has aggregates.
@@ -77,7 +77,8 @@ impl Counting {
         self.tally(history).over(self.known.iter().copied())
     }
 
-    /// Whether some versions of those that the rows can have been read in give the result; yes where that is too much to tell.
+    /// Whether some versions of those that the rows can have been read in give the result; true if that is too
+    /// expensive to find out.
     pub(crate) fn is_possible<'v>(
         &self,
         history: &History,
@@ -233,13 +234,13 @@ impl Counted {
         }
     }
 
-    /// The place of an aggregate that is counted.
+    /// The place of a counted aggregate.
     pub(super) fn has(&self, reader: Node, nth: usize) -> Option<usize> {
         let is = |it: &Counting| (it.aggregate.reader, it.aggregate.nth) == (reader, nth);
         self.all.iter().position(is)
     }
 
-    /// Counts one more aggregate; its place.
+    /// Counts one more aggregate; returns its place.
     pub(super) fn count(
         &mut self,
         history: &History,

@@ -16,9 +16,9 @@ use crate::report::Decider;
 use crate::resolve::{Node, Resolved};
 use crate::verdict::Moment;
 
-/// Looks at rows for each node, after which queries are let through unasked.
+/// Maximum number of rows looked at per node, after which queries are let through unchecked.
 const LOOKS: usize = 64;
-/// How many rows that a query should not have seen are considered.
+/// Maximum number of rows considered that a query should not have seen.
 const CONSIDERED: usize = 64;
 
 /// An order, and the rows that queries see in it and should not.
@@ -50,7 +50,7 @@ pub(super) fn schedule(
     })
 }
 
-/// What a key looks like.
+/// The state of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
     There,
@@ -59,7 +59,7 @@ enum Row {
     Gone,
 }
 
-/// What becomes ready waits in one of these, by preference.
+/// Ready nodes wait in one of these, by priority.
 const QUEUES: usize = 4;
 
 struct Schedule<'a> {
@@ -72,7 +72,7 @@ struct Schedule<'a> {
     /// The edges, by where they begin.
     starts: Vec<u32>,
     ends: Vec<u32>,
-    /// How many are still to come before each node.
+    /// Number of predecessors left per node.
     n_before: Vec<u32>,
     queues: [VecDeque<u32>; QUEUES],
     /// Deletes of rows that are not there yet, and queries that a row keeps waiting, by key; all of them in the order of arrival.
@@ -203,7 +203,7 @@ impl<'a> Schedule<'a> {
         self.queues[queue].push_back(node);
     }
 
-    /// The node to come next.
+    /// The next node.
     fn next(&mut self, poll: &mut Poll<'_>) -> Result<Option<u32>, StopReason> {
         loop {
             poll.step()?;
@@ -227,7 +227,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The first of those that wait, which is let through.
+    /// The first waiting node, which is let through.
     fn force(&mut self) -> Option<u32> {
         loop {
             let node = self.delayed.pop_front()?;

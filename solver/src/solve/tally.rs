@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use crate::model::{Function, History, Symbols, Token};
 use kingsnake_graph::{Literal, Logic};
 
-/// Transitions between partial results that are made; beyond them nothing is said.
+/// Maximum number of transitions between partial results; beyond it there is no answer.
 const MOST: usize = 1 << 20;
 
 /// A function of some of the rows: how many there were, their sum, or the best of them.
@@ -18,7 +18,7 @@ pub(crate) struct Partial {
     best: Token,
 }
 
-/// What is asked: the function and its result.
+/// The query: the function and its result.
 #[derive(Clone, Copy)]
 pub(crate) struct Tally<'h> {
     symbols: &'h Symbols,
@@ -105,7 +105,7 @@ impl<'h> Tally<'h> {
         Some(layers)
     }
 
-    /// Whether some choice of one cell of each row gives the result; `None` where that is too much to tell.
+    /// Whether some choice of one cell of each row gives the result; `None` if that is too expensive to find out.
     pub(crate) fn is_possible(self, start: Option<Partial>, rows: &[Vec<Token>]) -> Option<bool> {
         let Some(start) = start else {
             return Some(false);

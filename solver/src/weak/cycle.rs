@@ -11,7 +11,7 @@ use crate::model::History;
 use crate::resolve::{NO_NODE, Node, Resolved};
 use crate::verdict::{Fact, Moment, Point, Step, StepReason};
 
-/// From how many transactions a shortest cycle is looked for.
+/// From this many transactions on, the shortest cycle is searched differently.
 const MAX_STARTS: usize = 64;
 
 /// An order that keeps the edges, or a cycle; an edge into the initial state is one by itself.

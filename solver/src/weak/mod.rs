@@ -41,8 +41,8 @@ pub(crate) fn settle(
     context.begin(Phase::Decide)?;
     let (decided, prepared) = decide_and_prepare(check, context);
     let (decider, verdict) = match decided? {
-        Decided::Verdict(decider, verdict) => (decider, verdict),
-        Decided::Uncertain => decide_uncertain(check, backend, context)?,
+        WeakAnswer::Verdict(decider, verdict) => (decider, verdict),
+        WeakAnswer::Uncertain => decide_uncertain(check, backend, context)?,
     };
     context.go_on(Phase::Certify);
     certify(check, &verdict, prepared.as_ref(), context.budget).map_err(|why| match why {
@@ -57,20 +57,20 @@ pub(crate) fn settle(
 }
 
 /// What one sort says of a history.
-enum Decided {
+enum WeakAnswer {
     Verdict(Decider, Verdict),
     /// Some reads can have been of several versions.
     Uncertain,
 }
 
-/// Histories of fewer operations than this are decided and read again one after the other.
+/// Histories with fewer operations are decided and read again in sequence.
 const ALONE: usize = 20_000;
 
-/// Decides a history, and meanwhile reads it a second time for checking the answer.
+/// Decides a history, and reads it a second time in parallel for checking the answer.
 fn decide_and_prepare<'h>(
     check: &Check<'h>,
     context: &mut Context<'_>,
-) -> (Result<Decided, Stop>, Option<Prepared<'h>>) {
+) -> (Result<WeakAnswer, Stop>, Option<Prepared<'h>>) {
     if check.history.n_ops() < ALONE {
         return (decide(check, context), None);
     }
@@ -84,7 +84,7 @@ fn decide_and_prepare<'h>(
     })
 }
 
-/// Checks an answer again, perhaps with what was read for it already.
+/// Checks an answer again, reusing what was read for it already.
 fn certify(
     check: &Check<'_>,
     verdict: &Verdict,
@@ -103,12 +103,12 @@ fn certify(
     }
 }
 
-/// That no order explains the history.
+/// Proves that no order explains the history.
 fn refuted(proof: Proof) -> Verdict {
     Verdict::Violated(Counterexample::Cyclic(proof))
 }
 
-fn decide(check: &Check<'_>, context: &mut Context<'_>) -> Result<Decided, Stop> {
+fn decide(check: &Check<'_>, context: &mut Context<'_>) -> Result<WeakAnswer, Stop> {
     let (history, spec, budget) = (check.history, check.spec, context.budget);
     let resolved = resolve_program(history, budget)?;
     note_resolved(&resolved, context);
@@ -116,10 +116,10 @@ fn decide(check: &Check<'_>, context: &mut Context<'_>) -> Result<Decided, Stop>
     let findings = resolved.broken(history, spec);
     if !findings.is_empty() {
         let verdict = Verdict::Violated(Counterexample::Local(findings));
-        return Ok(Decided::Verdict(Decider::Resolve, verdict));
+        return Ok(WeakAnswer::Verdict(Decider::Resolve, verdict));
     }
     if n_reads > 0 || has_aggregates(history) {
-        return Ok(Decided::Uncertain);
+        return Ok(WeakAnswer::Uncertain);
     }
     let in_order = |order: Vec<Node>| {
         let order = order.into_iter().map(|node| resolved.txn(node));
@@ -134,7 +134,7 @@ fn decide(check: &Check<'_>, context: &mut Context<'_>) -> Result<Decided, Stop>
             Err(cycle) => refuted(Proof::Cycle(cycle::steps(history, &resolved, &cycle))),
         }
     };
-    Ok(Decided::Verdict(Decider::Linear, verdict))
+    Ok(WeakAnswer::Verdict(Decider::Linear, verdict))
 }
 
 /// Decides a history whose reads can have been of several versions.

@@ -20,7 +20,7 @@ use crate::progress::Silent;
 use crate::resolve::{NO_NODE, ResolveError, Resolved, resolve_reads};
 use crate::verdict::{Counterexample, Proof, Verdict};
 
-/// Checks a history, perhaps without a look at stronger levels first.
+/// Checks a history, optionally without trying stronger levels first.
 fn checked(history: &History, spec: Spec, witness: bool) -> Result<Verdict, CheckError> {
     let techniques = Techniques {
         witness,
@@ -35,7 +35,7 @@ pub(super) fn check(history: &History, spec: Spec) -> Result<Verdict, CheckError
     checked(history, spec, false)
 }
 
-/// Whether an answer stands up to being checked again.
+/// Whether an answer passes its second check.
 fn holds(history: &History, spec: Spec, verdict: &Verdict) -> bool {
     let check = Check {
         history,
@@ -59,7 +59,7 @@ pub(crate) fn specs() -> impl Iterator<Item = Spec> {
     Model::WEAK.into_iter().flat_map(both)
 }
 
-/// Registers of a database that promises little, so that each weak level is kept and broken.
+/// Registers of a database with weak promises, so that each weak level is kept and broken.
 pub(super) fn drawn(seed: u64) -> History {
     let mut rng = Rng::new(seed);
     let mut small = Small::draw(&mut rng);
@@ -99,7 +99,7 @@ fn every_weak_level_agrees_with_its_axioms_on_range_queries() {
     agree(20_000, 500, small_weak_rows);
 }
 
-/// Compares all levels on some histories; each verdict of each level must occur so often.
+/// Compares all levels on some histories; each verdict of each level must occur this often.
 fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
     let (mut counts, mut n_refused, mut n_cycles, mut n_large) = ([[0; 2]; 8], 0, 0, 0);
     for seed in 0..n_seeds {
@@ -282,7 +282,7 @@ pub(crate) fn repeating(seed: u64) -> History {
     small.history(&mut rng)
 }
 
-/// A share of what `KINGSNAKE_LONG=1` runs.
+/// A part of what `KINGSNAKE_LONG=1` runs.
 fn n_histories(share: u64) -> u64 {
     match std::env::var_os("KINGSNAKE_LONG") {
         Some(_) => 100_000,
@@ -379,7 +379,7 @@ fn a_case_that_is_left_out_and_a_source_that_is_changed_are_refused() {
             if let Verdict::Satisfied(mut order) = verdict
                 && !order.sources.is_empty()
             {
-                // Nobody reads from itself.
+                // A transaction does not read from itself.
                 order.sources[0].writer = Some(order.sources[0].reader);
                 assert!(!holds(&history, spec, &Verdict::Satisfied(order)));
                 n_sources += 1;

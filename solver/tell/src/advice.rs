@@ -55,7 +55,7 @@ pub fn definition(spec: Spec) -> String {
     format!("{name} promises: {promise}{session}{clock}.")
 }
 
-/// What was promised, in one line.
+/// The promise in one line.
 pub fn promised(promise: &Promise) -> String {
     match promise {
         Promise::Level(spec) => definition(*spec),

@@ -1,4 +1,4 @@
-//! Aggregates in words: what a transaction asked for, what it got, and what the rows that it can have counted give.
+//! Aggregates in words: the question, the result, and the possible results.
 
 use kingsnake_history::model::{Act, Condition, KeyId, Predicate, Token, TxnId};
 
@@ -6,7 +6,7 @@ use crate::story::Teller;
 use crate::verdict::Proof;
 use crate::words::Words;
 
-/// Of more possible results only some are printed.
+/// Further possible results are omitted.
 const LISTED: usize = 4;
 
 impl Words<'_> {
@@ -61,7 +61,8 @@ impl Words<'_> {
 }
 
 impl Teller<'_> {
-    /// `T5 asked for the count over all rows and was told 2.` Then what it cannot have counted, and what is left.
+    /// `T5 asked for the count over all rows and was told 2.` Then the versions that it cannot have counted, and the
+    /// possible results.
     pub(super) fn tell_aggregate(
         &mut self,
         reader: TxnId,

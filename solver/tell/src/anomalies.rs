@@ -1,7 +1,7 @@
-//! Every class of anomaly that a history shows, with how often and one short example of each: the findings that need no cycle, and
-//! the cycles of direct dependencies, by Adya's classes over the data, with sessions, and with the clock.
+//! Every class of anomaly in a history, with a count and one short example: the findings without a cycle, and the
+//! cycles of direct dependencies, by Adya's classes over the data, with sessions, and with the clock.
 //!
-//! Names are those of [`lattice`]. A cycle counts in the class that its own steps give it, whatever it was searched for.
+//! Names are those of [`lattice`]. A cycle is counted in the class of its own steps, whatever the search was for.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepRea
 /// More anomalies of a class are only counted.
 pub const MOST_EXAMPLES: usize = 1_000;
 
-/// A class of anomalies that was found.
+/// A class of anomalies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnomalyClass {
     /// Its name in the lattice.
     pub name: &'static str,
-    /// How many there are: findings, or cycles of different transactions, a shortest one through each transaction.
+    /// Number of findings, or of cycles of different transactions, a shortest one through each transaction.
     pub count: usize,
-    /// What testers call them, and how many are called so.
+    /// The testers' names, with counts.
     pub patterns: BTreeMap<&'static str, usize>,
     /// The first of the shortest ones.
     pub example: Counterexample,
@@ -32,12 +32,12 @@ pub struct AnomalyClass {
     pub examples: Vec<Counterexample>,
 }
 
-/// What a history shows.
+/// The anomalies of a history.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Anomalies {
     /// The classes, the worst first.
     pub classes: Vec<AnomalyClass>,
-    /// Whether the work sufficed to find and count all.
+    /// Whether the search found and counted all.
     pub is_complete: bool,
 }
 
@@ -53,7 +53,7 @@ impl Anomalies {
     }
 }
 
-/// Sorts evidence into classes as it is found.
+/// Sorts evidence into classes.
 pub struct Collector<'m, 'h> {
     meaning: &'m Meaning<'h>,
     classes: BTreeMap<&'static str, AnomalyClass>,
@@ -62,7 +62,7 @@ pub struct Collector<'m, 'h> {
 }
 
 impl<'m, 'h> Collector<'m, 'h> {
-    /// Nothing is found yet in a history whose meaning has been read.
+    /// Nothing found yet, for a resolved history.
     pub fn new(meaning: &'m Meaning<'h>) -> Self {
         Collector {
             meaning,
@@ -71,7 +71,7 @@ impl<'m, 'h> Collector<'m, 'h> {
         }
     }
 
-    /// What was found; `is_complete` says whether that is all.
+    /// The result; `is_complete` tells whether it is all.
     pub fn finish(self, is_complete: bool) -> Anomalies {
         let mut classes: Vec<AnomalyClass> = self.classes.into_values().collect();
         let place = |name| lattice::ANOMALIES.iter().position(|it| it.name == name);
@@ -107,7 +107,7 @@ impl<'m, 'h> Collector<'m, 'h> {
             let short = local_name(finding.anomaly).short;
             let example = || Counterexample::Local(vec![finding.clone()]);
             self.add(local_class(finding.anomaly), short, example());
-            // Whoever saw one append of a transaction and missed the next is after it and before it.
+            // A transaction that saw one append of another and missed the next is both after and before it.
             if is_partial_list(history, finding) {
                 self.add("G-single-item", short, example());
             }
@@ -117,7 +117,7 @@ impl<'m, 'h> Collector<'m, 'h> {
         }
     }
 
-    /// Adds a cycle; `pattern` is the lattice's name of what it was searched for, if that has a name of its own.
+    /// Adds a cycle; `pattern` is the lattice's name of the search's target, if that has a name of its own.
     pub fn add_cycle(&mut self, pattern: Option<&'static str>, steps: Vec<Step>) {
         if let Some(pattern) = pattern {
             let short = if pattern == "lost-update" {
@@ -163,7 +163,7 @@ fn n_steps(example: &Counterexample) -> usize {
     }
 }
 
-/// The lattice's name of what needs no cycle.
+/// The lattice's name of an anomaly without a cycle.
 pub fn local_class(anomaly: LocalAnomaly) -> &'static str {
     match anomaly {
         LocalAnomaly::ThinAirRead => "thin-air-read",
@@ -211,8 +211,8 @@ fn is_dirty_update(history: &History, finding: &Finding) -> bool {
     !later.is_empty() && history.txns().any(commits)
 }
 
-/// The class of a cycle by its steps: Adya's letters, `-item` where every rw step is about a key that was read by itself, and the
-/// order besides the data that it needs.
+/// The class of a cycle by its steps: Adya's letters, `-item` if every rw step is about a key that was read by itself,
+/// and the order besides the data that it needs.
 fn cycle_class(history: &History, steps: &[Step]) -> &'static str {
     let mut kinds: Vec<StepReason> = steps.iter().map(|step| step.reason).collect();
     kinds.retain(|reason| *reason != StepReason::Begin);

@@ -1,10 +1,10 @@
-//! What is assumed of keys, in words: which transactions show that one version is older than another.
+//! Assumptions about keys in words: which transactions show that one version is older than another.
 
 use super::words::Words;
 use crate::model::{History, KeyAssumption, KeyId, OrderSource, Shown, TxnId, ValueId};
 
 impl Words<'_> {
-    /// Which transactions show, by an assumption, that one version is older than another.
+    /// The transactions that show, by an assumption, that one version is older than another.
     pub(super) fn why_shown(&self, key: KeyId, shown: Shown, one: &str, two: &str) -> String {
         let name = self.labels.key(key);
         if shown.earlier == shown.later {
@@ -36,7 +36,7 @@ impl Words<'_> {
     }
 }
 
-/// Which transactions show, by an assumption about a key, that one version is directly older than another.
+/// The transactions that show, by an assumption about a key, that one version is directly older than another.
 pub(super) fn shown_by(
     history: &History,
     key: KeyId,

@@ -1,4 +1,4 @@
-//! Conditions over rows in words: what a transaction asked for, what it did not get, and what others had made of the row.
+//! Conditions over rows in words: the condition, the missing row, and what others had made of the row.
 
 use kingsnake_history::model::{Act, Column, Condition, KeyId, Op, Predicate, TxnId, ValueId};
 

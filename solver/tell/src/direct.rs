@@ -1,4 +1,4 @@
-//! Cases that fail for a plain reason: the two writers are ordered anyway, so only one order of their writes is left.
+//! Cases with a plain reason: the two writers are ordered anyway, so only one order of their writes is possible.
 //!
 //! A proof splits on such a pair like on any other; a story need not.
 

@@ -1,10 +1,10 @@
-//! Words for the anomalies that need no cycle.
+//! Words for the anomalies without a cycle.
 
 use super::words::Words;
 use crate::model::{History, Op, TxnId};
 use crate::verdict::{Finding, LocalAnomaly};
 
-/// Tells one finding as a sentence.
+/// One finding as a sentence.
 pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Finding) -> String {
     let who = words.with_session(finding.txn);
     let did = words.operation(finding.txn, finding.op, &[finding.key]);
@@ -20,7 +20,7 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
         history.ops(finding.txn).get(finding.op),
         Some(Op::Range { .. })
     );
-    // Of a query's answer, the row that matters.
+    // The row of a query's answer that the finding is about.
     let did_one = || {
         let ops = history.ops(finding.txn).get(finding.op);
         let rows = ops.into_iter().flat_map(|&op| match op {
@@ -107,7 +107,7 @@ pub(super) fn tell_finding(history: &History, words: &Words<'_>, finding: &Findi
     }
 }
 
-/// ` T2 (session b) wrote x = 1.`, of a non-repeatable read; empty where several can have changed the value.
+/// ` T2 (session b) wrote x = 1.`, for a non-repeatable read; empty if several may have changed the value.
 fn changer(history: &History, words: &Words<'_>, finding: &Finding) -> String {
     let writer = changed_by(history, finding);
     let told = writer.map(|(txn, op)| {
@@ -117,7 +117,8 @@ fn changer(history: &History, words: &Words<'_>, finding: &Finding) -> String {
     told.unwrap_or_default()
 }
 
-/// Which transaction wrote what a non-repeatable read returned, or deleted the row that a query no longer returned, if only one did.
+/// The transaction that wrote the value of a non-repeatable read, or deleted the row that a query no longer returned,
+/// if only one did.
 pub fn changed_by(history: &History, finding: &Finding) -> Option<(TxnId, usize)> {
     if finding.anomaly != LocalAnomaly::NonRepeatableRead {
         return None;

@@ -1,4 +1,4 @@
-//! Who and what a counterexample is about.
+//! The transactions and keys of a counterexample.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::level::Spec;
 use crate::model::{KeyId, TxnId};
 use crate::verdict::{Counterexample, Fact, Proof, Step, StepReason, Visit};
 
-/// How many findings are printed; the others are counted.
+/// Further findings are counted.
 pub(super) const TOLD: usize = 5;
 
-/// Of longer proofs the first steps are looked at.
+/// Of longer proofs only the first steps are used.
 const LONGEST_PROOF: usize = 2_000;
 
 /// Longer chains of read-modify-writes are counted, not listed.
@@ -145,13 +145,13 @@ impl Cast<'_, '_> {
         }
     }
 
-    /// Those whose operations show why one version came before another.
+    /// The transactions whose operations show why one version came before another.
     fn add_witnesses(&mut self, key: KeyId, before: TxnId, after: TxnId, fact: Fact) {
         match fact {
             Fact::Run => {
                 let newer = self.meaning.lineage(Some(after), key).versions;
                 let older = self.meaning.lineage(Some(before), key).versions;
-                // The version that both go back to, which is the older one itself unless they are rivals.
+                // The version that both derive from, which is the older one itself unless they are rivals.
                 let shared = newer.iter().position(|it| older.contains(it));
                 let Some(shared) = shared else { return };
                 if shared <= LISTED + 1 {

@@ -1,4 +1,4 @@
-//! What a story calls transactions, sessions, keys and values: their own names, shortened where they are long.
+//! The names of transactions, sessions, keys and values in a story, shortened if they are long.
 //!
 //! Invariant: two things of one kind never get the same label within a story; shortened names are listed in a legend.
 
@@ -13,13 +13,13 @@ use crate::model::{
 
 /// Longer numbers are shown as the last digits of their hexadecimal form.
 const LONGEST_NUMBER: usize = 9;
-/// Longer texts are shown without their middle.
+/// The middle of longer texts is omitted.
 const LONGEST_TEXT: usize = 24;
 
 /// More rows of a range query are counted.
 const MOST_ROWS: usize = 8;
 
-/// What is shown for a long initial value.
+/// The label of a long initial value.
 pub(super) const INITIAL: &str = "initial";
 
 /// The labels of everything that some transactions touch.
@@ -29,7 +29,7 @@ pub struct Labels<'h> {
     sessions: FxHashMap<Token, String>,
     keys: FxHashMap<Token, String>,
     values: FxHashMap<Token, String>,
-    /// What was shortened: the label and the full name.
+    /// The legend: label and full name.
     pub legend: Vec<(String, String)>,
 }
 
@@ -115,7 +115,7 @@ impl<'h> Labels<'h> {
         }
     }
 
-    /// A value. Where a producer marks the initial state by a magic number, `initial` says more.
+    /// A value. If a producer marks the initial state by a magic number, it is shown as `initial`.
     pub fn value(&self, value: ValueId) -> String {
         let token = self.history.value_token(value);
         let label = self.label(&self.values, token);
@@ -178,7 +178,7 @@ impl<'h> Labels<'h> {
         format!("{key} = {}", self.value(value))
     }
 
-    /// A range query with its answer; long ones keep the rows of these keys.
+    /// A range query with its answer; of a long one only the rows of these keys.
     pub fn range(&self, query: RangeQuery<'_>, keys: &[KeyId]) -> String {
         let span = self.span(query);
         let is_kept = |row: &ValueId| keys.contains(&self.history.value_key(*row));
@@ -200,12 +200,12 @@ impl<'h> Labels<'h> {
         format!("queried {span}: {}", shown.join(", "))
     }
 
-    /// The keys that a query asked for, as an interval.
+    /// The queried keys, as an interval.
     pub fn span(&self, query: RangeQuery<'_>) -> String {
         query.span.show(|token| self.label(&self.keys, token))
     }
 
-    /// A list; long ones keep their end, which is what tells them apart.
+    /// A list; a long one keeps its end, where lists differ.
     pub fn list(&self, values: &[ValueId]) -> String {
         let hidden = if values.len() > 8 {
             values.len() - 6
@@ -246,7 +246,7 @@ fn shorten(
     numbered(history, names)
 }
 
-/// Names as they are shown, where shorter ones are not told apart; those that are alike even so are numbered.
+/// Names as shown; shortened names that would be equal are kept longer, or numbered if they are still equal.
 fn numbered(history: &History, names: &BTreeSet<Token>) -> FxHashMap<Token, String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut labels = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! Names and words for evidence: what an anomaly is called, and the story of a counterexample.
+//! Names and words for evidence: the name of an anomaly, and the story of a counterexample.
 //!
 //! Everything is made from the evidence and the history alone, as the checker of answers reads it; how the evidence was found is not
 //! known here.

@@ -13,7 +13,7 @@ use crate::verdict::{Counterexample, LocalAnomaly, Proof, Split, Step, StepReaso
 /// A row that a range query missed.
 const PHANTOM: &str = "phantom";
 
-/// A transaction saw of a key what no version of it can have shown.
+/// A transaction saw of a key what no version of it can show.
 const IMPOSSIBLE_READ: AnomalyName = AnomalyName {
     short: "impossible read",
     adya: None,
@@ -34,12 +34,12 @@ const FLEETING_ROW: AnomalyName = AnomalyName {
     about: "One query of a transaction returned a row, and another query that the row satisfies did not: the row changed between the two.",
 };
 
-/// What an anomaly is called.
+/// The name of an anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnomalyName {
-    /// As testers say it.
+    /// The testers' name.
     pub short: &'static str,
-    /// Adya's letters, with `-session` or `-realtime` where the cycle needs that order; `None` where he has none.
+    /// Adya's name, with `-session` or `-realtime` if the cycle needs that order; `None` if he has none.
     pub adya: Option<&'static str>,
     /// What happened, in one sentence.
     pub about: &'static str,
@@ -62,7 +62,7 @@ pub fn name_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexampl
                 .into_iter()
                 .map(|steps| Shape::of(steps).name(meaning, spec));
             let mut names: Vec<AnomalyName> = names.collect();
-            // Whatever the case, the history shows at least the mildest of the phenomena.
+            // In every case the history shows at least the mildest of the phenomena.
             names.sort_by_key(|name| severity(name.adya.unwrap_or("")));
             let mildest = names.pop().unwrap_or_else(|| unexplained(meaning, proof));
             let agree = names.iter().all(|name| name.short == mildest.short);
@@ -88,8 +88,8 @@ pub fn name_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexampl
     }
 }
 
-/// Names what a transaction saw of a row that no version explains. Where it read the row, and some version explains that a condition did
-/// not choose it, either answer alone is possible.
+/// Names a view of a row that no version explains. If the transaction read the row, and some version explains that a
+/// condition did not choose it, either answer alone is possible.
 fn unexplained(meaning: &Meaning<'_>, proof: &Proof) -> AnomalyName {
     let history = meaning.history();
     if proof.aggregates().next().is_some() {
@@ -117,7 +117,7 @@ fn unexplained(meaning: &Meaning<'_>, proof: &Proof) -> AnomalyName {
     }
 }
 
-/// Keeps the letters, drops what only one of several cases shows.
+/// Keeps the common letters, drops those of single cases.
 fn general(name: AnomalyName) -> AnomalyName {
     let letters = name.adya.unwrap_or("G2");
     let (class, suffix) = split_suffix(letters);
@@ -148,7 +148,7 @@ pub(super) fn leaves(proof: &Proof) -> Vec<&[Step]> {
     let whole = proof.fold(
         |steps| (Some(steps), vec![steps]),
         |Split { key, one, other }, (if_one, mut leaves), (if_other, other_leaves)| {
-            // Writes of transactions that are ordered anyway are no case of their own.
+            // Writes of transactions that are ordered anyway are not a case.
             let needs_one = direct_order(if_one, key, other, one).is_none();
             let needs_other = direct_order(if_other, key, one, other).is_none();
             if !needs_one && needs_other {
@@ -192,7 +192,7 @@ macro_rules! letters {
     };
 }
 
-/// A cycle without its begins, turned so that an rw step, if any, comes last.
+/// A cycle without its begins, rotated so that an rw step, if any, comes last.
 struct Shape {
     kinds: Vec<StepKind>,
     steps: Vec<Step>,
@@ -256,7 +256,7 @@ impl Shape {
         let plain = cycle_name(class, suffix);
         let is_pair = matches!(self.kinds.as_slice(), [StepKind::Rw, StepKind::Rw]);
         if (class == "G-single" || is_pair) && self.is_lost_update(meaning) {
-            // One of the two overwrote the other's write, whichever it was: one of the two rw steps is a ww step as well.
+            // In either order one of the two overwrote the other's write: one of the two rw steps is a ww step as well.
             return AnomalyName {
                 short: "lost update",
                 adya: cycle_name("G-single", suffix).adya,
@@ -422,14 +422,14 @@ fn kind(step: &Step) -> StepKind {
         StepReason::Begin | StepReason::Session => StepKind::So,
         StepReason::RealTime => StepKind::Rt,
         StepReason::Wr { .. } => StepKind::Wr,
-        // An order that the user gives counts like one of two writes.
+        // An order given by the user counts like one of two writes.
         StepReason::Ww { .. } | StepReason::Stated { .. } => StepKind::Ww,
         StepReason::Rw { .. } => StepKind::Rw,
         StepReason::Vis { .. } => StepKind::Vis,
     }
 }
 
-/// What a cycle is called in which a weak transaction missed what it saw; after Plume's patterns.
+/// The name of a cycle in which a weak transaction missed what it saw; after Plume's patterns.
 fn missed_name(
     meaning: &Meaning<'_>,
     spec: Spec,
@@ -445,7 +445,7 @@ fn missed_name(
         (key, step.read_instead()),
         step.from.txn,
     );
-    // What was seen by the reads of a case is seen through a key.
+    // Reads of a case are seen through a key.
     let seen = seen.unwrap_or(Seen::Through(key));
     let (short, about) = match seen {
         Seen::Through(_) if is_rc => (

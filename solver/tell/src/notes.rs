@@ -1,11 +1,10 @@
-//! What was noted beside transactions, as words: the node, the isolation level, the database's own name; and what was done to the
-//! database while they ran.
+//! Notes of a collector as words: the node, the isolation level, the database's own name; and the faults injected meanwhile.
 
 use std::fmt::Write;
 
 use crate::model::{History, Token, TxnId};
 
-/// What is noted beside a transaction, to stand after its name; empty where nothing is.
+/// The note about a transaction, to follow its name; empty if there is none.
 pub fn beside(history: &History, txn: TxnId) -> String {
     let mut words = String::new();
     let note = history.note(txn);
@@ -27,8 +26,8 @@ pub fn beside(history: &History, txn: TxnId) -> String {
 /// More events are only counted.
 const MOST_EVENTS: usize = 50;
 
-/// What was done to the database from the first begin of these transactions to their last commit, with seconds since that
-/// begin; of one that had begun before, only what lasts.
+/// The faults from the first begin of these transactions to their last commit, in seconds since that begin; of those
+/// that began earlier only lasting ones.
 pub fn meanwhile(history: &History, txns: &[TxnId]) -> Vec<String> {
     let intervals = || txns.iter().map(|&txn| history.interval(txn));
     let begins = intervals().map(|it| it.begin).filter(|&it| it > i64::MIN);

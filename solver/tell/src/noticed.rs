@@ -1,4 +1,4 @@
-//! What the application would have noticed of an anomaly.
+//! The effect of an anomaly on the application.
 
 use super::findings::changed_by;
 use super::name::{AnomalyName, leaves};
@@ -10,7 +10,7 @@ use crate::verdict::{Counterexample, Finding, LocalAnomaly, Proof, Step, StepRea
 /// More names than this are counted.
 const LISTED: usize = 4;
 
-/// What the application would have noticed, in one or two sentences.
+/// The effect on the application, in one or two sentences.
 pub(super) fn noticed(
     words: &Words<'_>,
     name: AnomalyName,
@@ -114,7 +114,7 @@ fn noticed_locally(words: &Words<'_>, finding: &Finding) -> String {
     }
 }
 
-/// What holds in every case: a write was missed; the transaction that missed it depends on the case.
+/// The effect common to all cases: a write was missed; the transaction that missed it depends on the case.
 fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
     let mut readers: Vec<TxnId> = Vec::new();
     for case in cases {
@@ -135,7 +135,7 @@ fn noticed_in_cases(words: &Words<'_>, cases: &[&[Step]]) -> String {
     )
 }
 
-/// Who missed whose write of which key.
+/// Which transaction missed whose write of which key.
 struct Missed {
     reader: TxnId,
     writer: TxnId,
@@ -229,7 +229,7 @@ fn noticed_in_cycle(words: &Words<'_>, name: &str, steps: &[Step]) -> String {
     }
 }
 
-/// Of a lost update: whose it is. Where both read one version and overwrote it, a cycle says nothing of which write came first.
+/// The update that was lost. If both read one version and overwrote it, the cycle alone does not tell which write came first.
 fn noticed_lost(words: &Words<'_>, missed: &Missed) -> String {
     let (meaning, key) = (words.meaning, missed.key);
     let history = meaning.history();
@@ -266,7 +266,7 @@ fn noticed_lost(words: &Words<'_>, missed: &Missed) -> String {
     format!("The {what} of {name} by {first} is lost: {last} {did} without having seen it.")
 }
 
-/// The transactions that were shown what a transaction left in a key.
+/// The transactions that read what a transaction left in a key.
 fn readers(words: &Words<'_>, writer: TxnId, key: KeyId) -> Vec<TxnId> {
     let (meaning, history) = (words.meaning, words.meaning.history());
     let Some(left) = meaning.left(writer, key) else {
@@ -283,7 +283,7 @@ fn readers(words: &Words<'_>, writer: TxnId, key: KeyId) -> Vec<TxnId> {
         .collect()
 }
 
-/// What the transaction that missed a write noticed, where a cycle rests on what a weak transaction saw.
+/// The effect on the transaction that missed a write, if a cycle rests on what a weak transaction saw.
 fn noticed_by_sight(words: &Words<'_>, name: &str, steps: &[Step]) -> Option<String> {
     let (seen, reader, key) = steps.iter().find_map(|step| match step.reason {
         StepReason::Vis { reader, key } => Some((step.from.txn, reader, key)),
@@ -334,7 +334,7 @@ fn everybody(words: &Words<'_>, steps: &[Step]) -> String {
     listed(words, &txns, "and")
 }
 
-/// Sorts transactions as they are printed, each once.
+/// Sorts transactions in display order, without duplicates.
 fn sort(words: &Words<'_>, txns: &mut Vec<TxnId>) {
     let history = words.meaning.history();
     txns.sort_by(|&one, &other| history.compare_txns(one, other));

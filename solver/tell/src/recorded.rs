@@ -1,4 +1,4 @@
-//! What refutes a recorded certificate or an expected order: its name, who and what it is about, and its words.
+//! The refutation of a recorded certificate or an expected order: its name, its transactions and keys, and its words.
 
 use kingsnake_history::adya::{
     AdyaStep, Dependency, DependencyReason, Difference, Disagreement, Mismatch, Mismatched,
@@ -14,7 +14,7 @@ const TOLD: usize = 10;
 /// The transactions of these are involved.
 const SHOWN: usize = 6;
 
-/// The name of what refutes a certificate or an expected order.
+/// The name of a refutation of a certificate or an expected order.
 pub(super) fn recorded_name(refutation: &Refutation) -> AnomalyName {
     match refutation {
         Refutation::Findings(found) => {
@@ -56,7 +56,7 @@ pub(super) fn recorded_name(refutation: &Refutation) -> AnomalyName {
     }
 }
 
-/// The transactions that a refutation is about, each once, in the order of the argument.
+/// The transactions of a refutation, without duplicates, in the order of the argument.
 pub fn recorded_txns(history: &History, refutation: &Refutation) -> Vec<TxnId> {
     let mut txns = Vec::new();
     let mut add = |txn: Option<TxnId>| {
@@ -118,7 +118,7 @@ pub fn recorded_keys(history: &History, refutation: &Refutation) -> Vec<KeyId> {
     keys
 }
 
-/// The key that a difference is about, and the value that should or should not have been there.
+/// The key of a difference, and the value that should or should not have been there.
 pub fn differing(history: &History, what: Difference) -> (Option<KeyId>, Option<ValueId>) {
     match what {
         Difference::Missing(value) => (Some(history.value_key(value)), Some(value)),
@@ -128,7 +128,7 @@ pub fn differing(history: &History, what: Difference) -> (Option<KeyId>, Option<
     }
 }
 
-/// The value that an order implies where something else was seen.
+/// The value that an order implies in place of the observed one.
 pub fn expected_value(history: &History, found: &Disagreement) -> Option<ValueId> {
     match found.what {
         Mismatched::Read { expected, .. } | Mismatched::Row { expected, .. } => expected,
@@ -147,7 +147,7 @@ pub fn author(history: &History, value: ValueId) -> Option<TxnId> {
     })
 }
 
-/// What the application would have noticed.
+/// The effect on the application.
 pub(super) fn recorded_noticed(words: RecordedWords<'_>, refutation: &Refutation) -> String {
     let who = |txn: Option<TxnId>| txn.map_or("A transaction".to_owned(), |it| words.txn(it));
     match refutation {
@@ -169,7 +169,7 @@ pub(super) fn recorded_noticed(words: RecordedWords<'_>, refutation: &Refutation
     }
 }
 
-/// Tells about what a database recorded.
+/// Words about the database's record.
 #[derive(Clone, Copy)]
 pub struct RecordedWords<'h> {
     history: &'h History,
@@ -181,7 +181,7 @@ impl<'h> RecordedWords<'h> {
         RecordedWords { history }
     }
 
-    /// The whole story, a sentence a line; of many findings or mismatches the first few.
+    /// The whole story, a sentence per line; of many findings or mismatches the first few.
     pub fn refutation(self, refutation: &Refutation) -> Vec<String> {
         let more = |n: usize| (n > TOLD).then(|| format!("… and {} more.", n - TOLD));
         match refutation {
@@ -240,7 +240,7 @@ impl<'h> RecordedWords<'h> {
         format!("value {}", self.history.value_name(value))
     }
 
-    /// What a transaction asked for.
+    /// The condition of a transaction.
     pub fn asked(self, predicate: &Predicate) -> String {
         let condition = self.history.condition_text(predicate.query);
         let table = self.history.queries()[predicate.query as usize].table;
@@ -265,7 +265,7 @@ impl<'h> RecordedWords<'h> {
         }
     }
 
-    /// The same, with the least or greatest value that was returned: other rows only bear on it if they are beyond.
+    /// The same, with the least or greatest value that was returned: other rows only matter if they are beyond it.
     fn asked_and_got(self, predicate: &Predicate) -> String {
         let asked = self.asked(predicate);
         match predicate.act.extreme().map(|it| it.result) {
@@ -275,7 +275,7 @@ impl<'h> RecordedWords<'h> {
         }
     }
 
-    /// What a version has in the columns that a condition looks at.
+    /// The values of a version in the columns of a condition.
     fn cells(self, predicate: &Predicate, value: ValueId) -> String {
         let query = &self.history.queries()[predicate.query as usize];
         let columns = self.history.tables()[query.table as usize].columns.len() as u32;
@@ -446,7 +446,7 @@ impl<'h> RecordedWords<'h> {
         }
     }
 
-    /// What does not fit an expected order.
+    /// The mismatch with an expected order.
     pub fn disagreement(self, found: &Disagreement) -> String {
         let txn = self.txn(found.txn);
         let place = found.place + 1;

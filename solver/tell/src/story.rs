@@ -1,6 +1,6 @@
-//! A counterexample in plain words: who did what, why that orders them, and where it contradicts itself.
+//! A counterexample in plain words: the operations, the order that they imply, and the contradiction.
 //!
-//! Evidence is data first: the story is made from the proof and the history alone, and only of what the checker re-derives.
+//! The story is made from the proof and the history alone, and only of what the checker derives again.
 
 use std::fmt::Write as _;
 
@@ -21,28 +21,28 @@ use crate::verdict::{Counterexample, Fact, Finding, Proof, Step, StepReason, Stu
 
 /// Of longer cycles only the first and the last steps are printed.
 const LONGEST: usize = 60;
-/// What more transactions did is not told.
+/// With more transactions their operations are omitted.
 const MOST_TXNS: usize = 200;
 
 /// A line of a story.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoryLine {
-    /// How many cases it is in.
+    /// Nesting depth of cases.
     pub depth: usize,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
 /// A counterexample in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
-    /// What the anomaly is called.
+    /// The name of the anomaly.
     pub name: AnomalyName,
-    /// The anomaly, and what is not satisfied.
+    /// The anomaly, and the broken promise.
     pub headline: String,
     /// What the anomaly is, in one sentence.
     pub about: String,
-    /// What the application would have noticed.
+    /// The effect on the application.
     pub noticed: String,
     /// What the level promises, in one line.
     pub definition: String,
@@ -52,20 +52,20 @@ pub struct Story {
     pub lines: Vec<StoryLine>,
     /// The transactions involved.
     pub txns: Vec<TxnId>,
-    /// What each of them did, as far as it matters, in the same order.
+    /// The relevant operations of each, in the same order.
     pub operations: Vec<String>,
-    /// What was done to the database while they ran.
+    /// The faults injected meanwhile.
     pub meanwhile: Vec<String>,
-    /// Names that were shortened, and what they stand for.
+    /// Shortened names and their full forms.
     pub legend: Vec<(String, String)>,
 }
 
-/// Tells a counterexample.
+/// The story of a counterexample.
 pub fn story(history: &History, spec: Spec, counterexample: &Counterexample) -> Story {
     story_by(&Meaning::of(history), spec, counterexample)
 }
 
-/// Tells a counterexample of a history whose meaning has been read.
+/// The story of a counterexample of a resolved history.
 pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexample) -> Story {
     let history = meaning.history();
     let name = name_by(meaning, spec, counterexample);
@@ -135,7 +135,7 @@ pub fn story_by(meaning: &Meaning<'_>, spec: Spec, counterexample: &Counterexamp
     }
 }
 
-/// Tells how a promise was broken.
+/// How a promise was broken.
 pub fn story_of(
     meaning: &Meaning<'_>,
     promise: &Promise,
@@ -155,7 +155,7 @@ pub fn story_of(
     story
 }
 
-/// Adds when each operation ran, which other levels need less.
+/// Adds when each operation ran, for levels that need it.
 fn tell_times(history: &History, story: &mut Story) {
     let begins = story.txns.iter().map(|&txn| history.interval(txn).begin);
     let origin = begins.filter(|&it| it > i64::MIN).min().unwrap_or(0);
@@ -242,7 +242,7 @@ impl Story {
     }
 }
 
-/// The one step of a cycle that says what a transaction missed, if the others say what it saw.
+/// The one step of a cycle that states what a transaction missed, if the others state what it saw.
 fn only_missed(steps: &[Step]) -> Option<usize> {
     let is_missed = |step: &Step| matches!(step.reason, StepReason::Rw { .. });
     let mut missed = (0..steps.len()).filter(|&at| is_missed(&steps[at]));
@@ -251,7 +251,7 @@ fn only_missed(steps: &[Step]) -> Option<usize> {
 }
 
 pub(super) struct Teller<'h> {
-    /// Whether the level is about which transaction saw which, and not about one order: parallel snapshot isolation.
+    /// Whether the level is about visibility between transactions, not one order: parallel snapshot isolation.
     is_parallel: bool,
     pub(super) words: Words<'h>,
     lines: Vec<StoryLine>,
@@ -263,7 +263,7 @@ impl Teller<'_> {
         self.lines.push(StoryLine { depth, text });
     }
 
-    /// Tells each case as the story of the history in which the transaction took effect, or did not.
+    /// Each case as the story of the history in which the transaction took effect, or did not.
     fn tell_either_way(
         &mut self,
         history: &History,
@@ -430,7 +430,7 @@ impl Teller<'_> {
             }
         }
         for (first, second, rest, opposite) in ways {
-            // A case that ends at once is a small proof of the opposite; the rest goes on without being indented.
+            // A case that ends at once is a small proof of the opposite; the rest continues without indentation.
             if rest.as_cycle().is_none() && opposite.as_cycle().is_some() {
                 self.tell_forced((key, first, second), opposite, rest, depth);
                 return;
@@ -472,7 +472,7 @@ impl Teller<'_> {
         format!("{a} {} before {b} {}", wrote[0], wrote[1])
     }
 
-    /// Tells that the writers are ordered anyway, then the rest.
+    /// States that the writers are ordered anyway, then the rest.
     fn tell_direct(
         &mut self,
         case: (KeyId, TxnId, TxnId),
@@ -499,7 +499,7 @@ impl Teller<'_> {
         self.tell_case(case, true, rest, depth);
     }
 
-    /// Tells why one must have written before the other, then the rest.
+    /// States why one must have written before the other, then the rest.
     fn tell_forced(
         &mut self,
         (key, first, second): (KeyId, TxnId, TxnId),
@@ -532,7 +532,7 @@ impl Teller<'_> {
                 }
                 continue;
             }
-            // That a transaction begins before it commits goes without saying, unless it is the end of the story.
+            // That a transaction begins before it commits is omitted, unless it ends the story.
             if step.reason == StepReason::Begin && at + 1 < n_steps {
                 continue;
             }
@@ -601,7 +601,7 @@ impl Teller<'_> {
         )
     }
 
-    /// What a register can have held, and what the operation saw.
+    /// The possible values of a register, and what the operation saw.
     fn tell_stuck(&mut self, history: &History, stuck: &Stuck) {
         const LISTED: usize = 12;
         let key = self.words.labels.key(stuck.key);

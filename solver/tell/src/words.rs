@@ -13,9 +13,9 @@ use crate::verdict::{Fact, Moment, Step, StepReason};
 pub(super) struct Words<'h> {
     /// The names.
     pub(super) labels: Labels<'h>,
-    /// What the operations say.
+    /// The meaning of the operations.
     pub(super) meaning: &'h Meaning<'h>,
-    /// What is violated.
+    /// The broken promise.
     spec: Spec,
     history: &'h History,
 }
@@ -64,7 +64,7 @@ impl<'h> Words<'h> {
         }
     }
 
-    /// What the steps before the last come to, where it takes more than one look to see it: the opposite of the last.
+    /// The conclusion of the steps before the last, if there are several: the opposite of the last.
     pub(super) fn opposite(&self, steps: &[Step]) -> Option<String> {
         let (first, last) = (steps.first()?, steps.last()?);
         let told = steps.iter().filter(|step| step.reason != StepReason::Begin);
@@ -78,14 +78,14 @@ impl<'h> Words<'h> {
         }))
     }
 
-    /// Why the step holds, in one or more sentences without the last full stop; empty where that goes without saying.
+    /// Why the step holds, in one or more sentences without the last full stop; empty if obvious.
     pub(super) fn reason(&self, step: &Step, cases: &[Case]) -> String {
         let mut text = self.operations_say(step, cases);
         text.push_str(&self.snapshots_say(step));
         text
     }
 
-    /// What follows from the operations for begins and commits, where a transaction has both.
+    /// The consequence of the operations for begins and commits, if a transaction has both.
     fn snapshots_say(&self, step: &Step) -> String {
         let (a, b) = (self.labels.txn(step.from.txn), self.labels.txn(step.to.txn));
         match step.reason {
@@ -209,7 +209,7 @@ impl<'h> Words<'h> {
             .spec
             .real_time
             .is_some_and(|it| it.times == Times::Exact && from.moment != Moment::Whole);
-        // Where times are bounds, only the end of one transaction and the start of the other tell anything.
+        // If times are bounds, only the end of one transaction and the start of the other are conclusive.
         let (what, when) = match from.moment {
             Moment::Begin if exact && over.begin != i64::MIN => ("begun", over.begin),
             _ => ("committed", over.commit),
@@ -234,7 +234,7 @@ impl<'h> Words<'h> {
         of_key.any(|op| matches!(op, Op::Append { .. } | Op::ReadList { .. }))
     }
 
-    /// What a transaction's last write of a key was: `wrote`, `inserted`, `deleted`.
+    /// A transaction's last write of a key: `wrote`, `inserted`, `deleted`.
     fn made(&self, txn: TxnId, key: KeyId) -> &'static str {
         let ops = self.history.ops(txn);
         let last = ops
@@ -420,13 +420,13 @@ impl<'h> Words<'h> {
         }
     }
 
-    /// Whether two versions continue one and the same, which cannot be.
+    /// Whether two versions continue the same version, which is impossible.
     fn is_rival(&self, key: KeyId, before: TxnId, after: TxnId) -> bool {
         let lineage = self.meaning.lineage(Some(after), key).versions;
         !lineage.contains(&Some(before))
     }
 
-    /// Why, of two versions that continue one and the same, the second can only be later (and the first, too).
+    /// Why, of two versions that continue the same one, the second can only be later (and the first, too).
     fn rivals(&self, key: KeyId, before: TxnId, after: TxnId) -> String {
         let name = self.labels.key(key);
         let (a, b) = (self.labels.txn(before), self.labels.txn(after));
@@ -506,7 +506,7 @@ impl<'h> Words<'h> {
         self.labels.operation(txn, at, op, keys)
     }
 
-    /// What a transaction did, the keys that do not matter left out.
+    /// The operations of a transaction, without those of irrelevant keys.
     pub(super) fn operations(&self, txn: TxnId, keys: &[KeyId]) -> String {
         let mut told: Vec<String> = Vec::new();
         let mut n_hidden = 0;
@@ -530,7 +530,7 @@ impl<'h> Words<'h> {
         self.labels.session(self.history.session(txn))
     }
 
-    /// `T1 (session a)`, and how it ended if it did not commit.
+    /// `T1 (session a)`, and its outcome if it did not commit.
     pub(super) fn with_session(&self, txn: TxnId) -> String {
         let session = self.labels.session(self.history.session(txn));
         let end = match self.history.status(txn) {

@@ -1,4 +1,4 @@
-//! An oracle without any cleverness: all subsets, all interleavings of begins and commits, everything checked at the end.
+//! A naive oracle: all subsets, all interleavings of begins and commits, everything checked at the end.
 
 use kingsnake_solver::level::{Model, Snapshots, Spec, Times};
 use kingsnake_solver::model::{History, KeyId, Op, RangeId, Status, Token, TxnId, ValueId};

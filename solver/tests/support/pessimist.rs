@@ -1,4 +1,4 @@
-//! A back end that says no, for histories that are known to be violated.
+//! A back end that always returns UNSAT, for histories that are known to be violated.
 
 use kingsnake_solver::budget::Budget;
 use kingsnake_solver::decide::{Backend, DecideError, DecideStats, Decision, Question};

@@ -1,4 +1,4 @@
-//! What arrives: a transaction reduced to what other transactions can see of it.
+//! An arriving transaction, reduced to what other transactions can see of it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,9 @@ pub type KeyNumber = u32;
 
 /// A value of a key. Equal values have equal names; the caller makes them.
 pub type ValueName = u128;
+
+/// What a read of an empty list returns. No caller names a value so.
+pub const EMPTY_LIST: ValueName = ValueName::MAX - 2;
 
 /// A transaction that committed, or whose end is unknown. Aborted ones never arrive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +28,23 @@ pub struct Arrival {
     pub reads: Vec<(KeyNumber, ValueName)>,
     /// For each key that it wrote, the last value.
     pub writes: Vec<(KeyNumber, ValueName)>,
+    /// For each list that it read before it appended to it, all elements. `reads` has the last one, or [`EMPTY_LIST`].
+    pub lists: Vec<(KeyNumber, Vec<ValueName>)>,
+    /// For each list that it appended to, the elements in order. `writes` has the last one.
+    pub appends: Vec<(KeyNumber, Vec<ValueName>)>,
+}
+
+impl Arrival {
+    /// What it appended to a list.
+    pub(crate) fn appended(&self, key: KeyNumber) -> &[ValueName] {
+        let appended = self.appends.iter().find(|it| it.0 == key);
+        appended.map_or(&[], |it| it.1.as_slice())
+    }
+
+    pub(crate) fn forget_read(&mut self, key: KeyNumber) {
+        self.reads.retain(|it| it.0 != key);
+        self.lists.retain(|it| it.0 != key);
+    }
 }
 
 /// The levels that can be watched without timestamps of the database.
@@ -59,9 +79,9 @@ pub struct Horizon {
     pub watermark: i64,
     /// The sessions that can still deliver.
     pub live: Vec<u32>,
-    /// Sessions that nothing was heard of may appear; each begins with a transaction that reads and writes this key.
+    /// Further sessions may appear; each begins with a transaction that reads and writes this key.
     pub fence: Option<KeyNumber>,
-    /// Sessions that nothing was heard of may appear, and each of their transactions begins at the watermark or later. At levels
+    /// Further sessions may appear, and each of their transactions begins at the watermark or later. At levels
     /// without real time nothing is settled then, unless there is a fence.
     pub is_open: bool,
 }

@@ -1,17 +1,18 @@
-//! A batch as an ordinary problem: nodes, known edges and orders of what is kept.
+//! A batch as an ordinary problem: nodes, known edges and orders of the retained transactions.
 //!
 //! Edges of sessions, reads, time and the barrier are made again from the fields of what is kept. Only orders whose reason is
 //! gone are stored. The barrier of batch e comes after what was past then and before what arrived later.
 
 use kingsnake_graph::{Edge, Problem, RunOf};
 
+use crate::arrival::KeyNumber;
 use crate::index::{Source, VersionIndex, WatchedVersion};
 use crate::watcher::WatchOptions;
 use crate::window::{KeptWindow, NEVER, Point};
 
 const NONE: u32 = u32::MAX;
 
-/// A problem, and what its nodes stand for.
+/// A problem, and the meaning of its nodes.
 #[derive(Debug)]
 pub(crate) struct BatchFrame {
     width: u32,
@@ -207,6 +208,31 @@ impl BatchFrame {
         }
     }
 
+    /// A list orders its writers, and puts the others after them.
+    fn add_lists(
+        &mut self,
+        index: &VersionIndex,
+        key: KeyNumber,
+        writers: &[(u32, bool, &WatchedVersion)],
+    ) {
+        for read in index.lists.of(key) {
+            if !self.holds(read.reader) {
+                continue;
+            }
+            let held = read.writers.iter().copied().filter(|&it| self.holds(it));
+            let held: Vec<u32> = held.collect();
+            for pair in held.windows(2) {
+                self.edge(self.commit(pair[0]), self.begin(pair[1]));
+            }
+            let Some(&last) = held.last() else {
+                continue;
+            };
+            for &(writer, ..) in writers.iter().filter(|it| !held.contains(&it.0)) {
+                self.edge(self.commit(last), self.begin(writer));
+            }
+        }
+    }
+
     fn add_key(&mut self, window: &KeptWindow, index: &VersionIndex, versions: &[WatchedVersion]) {
         let mut writers: Vec<(u32, bool, &WatchedVersion)> = Vec::new();
         for version in versions {
@@ -236,6 +262,7 @@ impl BatchFrame {
                 }
             }
         }
+        self.add_lists(index, versions[0].key, &writers);
         if writers.len() < 2 {
             return;
         }

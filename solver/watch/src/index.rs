@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::WatchError;
 use crate::arrival::{KeyNumber, ValueName};
+use crate::lists::ListIndex;
 use crate::window::KeptWindow;
 
 /// Where a version comes from.
@@ -31,6 +32,7 @@ pub(crate) struct VersionIndex {
     pub(crate) versions: Vec<WatchedVersion>,
     readers: Vec<u32>,
     keys: Vec<Range<u32>>,
+    pub(crate) lists: ListIndex,
 }
 
 type Entry = (KeyNumber, ValueName, bool, u32, u32);
@@ -47,7 +49,10 @@ impl VersionIndex {
             of(&kept.arrival.reads, true, &mut entries);
         }
         entries.sort_unstable();
-        let mut index = VersionIndex::default();
+        let mut index = VersionIndex {
+            lists: ListIndex::new(window),
+            ..VersionIndex::default()
+        };
         for group in entries.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             index.push(window, group)?;
         }

@@ -9,6 +9,7 @@
 mod arrival;
 mod frame;
 mod index;
+mod lists;
 mod rules;
 mod sessions;
 mod settle;
@@ -19,7 +20,7 @@ mod window;
 
 use thiserror::Error;
 
-pub use arrival::{Arrival, Horizon, KeyNumber, ValueName, WatchLevel};
+pub use arrival::{Arrival, EMPTY_LIST, Horizon, KeyNumber, ValueName, WatchLevel};
 pub use rules::{Exact, WatchRules};
 pub use sessions::{BrokenPromise, Sessions};
 pub use stamps::{StampViolation, Stamped, StampedWatcher};

@@ -12,7 +12,7 @@ pub trait WatchRules {
         tails
     }
 
-    /// Whether sessions that nothing was heard of are waited for.
+    /// Whether sessions that have not appeared yet are waited for.
     fn awaits_new_sessions(&self) -> bool {
         true
     }
@@ -34,6 +34,26 @@ pub trait WatchRules {
 
     /// Whether a component with an open pair stays if one of the pair can still be read.
     fn keeps_alive_pairs(&self) -> bool {
+        true
+    }
+
+    /// Whether writers of a list stay until their order is known, though neither can be read as the last one any more.
+    fn keeps_list_pairs(&self) -> bool {
+        true
+    }
+
+    /// Whether writers of a list are dropped only in their order.
+    fn drops_lists_in_order(&self) -> bool {
+        true
+    }
+
+    /// Whether an end is known that only the middle of a list shows.
+    fn counts_whole_lists(&self) -> bool {
+        true
+    }
+
+    /// Whether a list must begin with what was dropped of it.
+    fn checks_settled_lists(&self) -> bool {
         true
     }
 
@@ -68,7 +88,7 @@ pub trait WatchRules {
     }
 }
 
-/// The rules as they are proved.
+/// The rules as proved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact;
 

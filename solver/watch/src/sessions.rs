@@ -1,14 +1,15 @@
-//! What each session has promised about what it will still deliver, and from that the watermark.
+//! The announcements of each session about its further transactions, and the watermark that follows.
 //!
-//! A session runs one transaction after the other, so its next begin is not below its last commit; a heartbeat promises more while
-//! it is idle. Whatever breaks a promise is an error that names the session: nothing that was settled is judged again.
+//! A session runs one transaction after the other, so its next begin is not below its last commit; a heartbeat
+//! announces a later bound while it is idle. Breaking an announcement is an error that names the session: nothing
+//! settled is judged again.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::arrival::{Horizon, KeyNumber};
 
-/// A line that what was promised before excludes. Sessions are numbers of the caller.
+/// A line that contradicts an announcement. Sessions are numbers of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BrokenPromise {
     /// A transaction begins too early.
@@ -16,7 +17,7 @@ pub enum BrokenPromise {
     Early {
         /// Its begin.
         begin: i64,
-        /// What the session, or all of them, had promised.
+        /// The announcement of the session, or of all.
         promised: i64,
     },
     /// A transaction without a begin, at a level that needs the clock.
@@ -37,7 +38,7 @@ pub enum BrokenPromise {
 struct SessionPromise {
     next: i64,
     is_live: bool,
-    /// Whether it must begin with a fence and has not yet: it was not there when something was judged.
+    /// Whether it must begin with a fence and has not yet: it appeared after something was judged.
     owes_fence: bool,
 }
 
@@ -46,13 +47,13 @@ struct SessionPromise {
 pub struct Sessions {
     of: Vec<Option<SessionPromise>>,
     n_heard: usize,
-    /// How many there are in all, if that is known.
+    /// The total number, if known.
     announced: Option<usize>,
     has_time: bool,
     fence: Option<KeyNumber>,
     /// What holds for every session.
     everyone: i64,
-    /// The greatest watermark that was given out.
+    /// The greatest watermark returned.
     used: i64,
     /// Whether anything was judged.
     is_used: bool,
@@ -75,7 +76,7 @@ impl Sessions {
         }
     }
 
-    /// How many sessions there will be.
+    /// Number of sessions to come.
     pub fn announce(&mut self, n_sessions: usize) {
         self.announced = Some(self.announced.map_or(n_sessions, |it| it.max(n_sessions)));
     }
@@ -119,7 +120,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether a session that appears now must begin with a fence: nothing waits for it but the chain of fences.
+    /// Whether a session that appears now must begin with a fence: only the chain of fences waits for it.
     fn needs_fence(&self) -> bool {
         let is_awaited = self.announced.is_some_and(|it| self.n_heard < it);
         self.fence.is_some() && !self.has_time && !is_awaited
@@ -188,8 +189,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// A transaction of the session may have taken effect; `is_fence` says whether it committed and is a fence. One that aborted is
-    /// not told, and lets nobody in.
+    /// A transaction of the session may have taken effect; `is_fence` tells whether it committed and is a fence. An
+    /// aborted one is not reported, and admits no other session.
     pub fn count(&mut self, session: u32, is_fence: bool) -> Result<(), BrokenPromise> {
         let Some(promise) = self.get(session) else {
             return Ok(());
@@ -221,12 +222,17 @@ impl Sessions {
         );
     }
 
+    /// Whether nothing says which sessions there are, so that one may appear which should have been waited for.
+    pub fn is_unannounced(&self) -> bool {
+        self.has_time && self.announced.is_none() && !self.is_ended
+    }
+
     /// Nothing arrives any more.
     pub fn end(&mut self) {
         self.is_ended = true;
     }
 
-    /// Whether every session that was announced was heard of, and all are closed.
+    /// Whether every announced session appeared, and all are closed.
     pub fn is_done(&self) -> bool {
         self.announced
             .is_some_and(|it| it > 0 && self.n_heard >= it)
@@ -238,7 +244,7 @@ impl Sessions {
         self.of.iter().flatten().filter(|it| it.is_live).count()
     }
 
-    /// The least begin that can still arrive; `i64::MIN` while announced sessions were not heard of.
+    /// The least begin that can still arrive; `i64::MIN` while announced sessions have not appeared.
     pub fn watermark(&self) -> i64 {
         let is_missing = self.announced.is_some_and(|it| self.n_heard < it);
         let live = self.of.iter().flatten().filter(|it| it.is_live);
@@ -266,7 +272,7 @@ impl Sessions {
             .filter(|(_, it)| is_live(it))
             .map(|(at, _)| at as u32)
             .collect();
-        // A session that was announced and not heard of holds everything back, as one that delivered nothing does.
+        // A session that was announced and has not appeared holds everything back, as one that delivered nothing does.
         if self.announced.is_some_and(|it| self.n_heard < it) {
             live.push(u32::MAX);
         }

@@ -1,4 +1,4 @@
-//! Forgets what no later transaction can tell from what it leaves behind.
+//! Discards what later transactions cannot distinguish from what it leaves behind.
 //!
 //! *Past* is what known edges put before everything that can still arrive. A version is *dead* if a later one of its key is past.
 //! A component of the graph of known edges and both sides of everything open is *settled* if all of it is past, no version of an
@@ -10,7 +10,7 @@ use kingsnake_graph::FlatGraph;
 use rustc_hash::FxHashSet;
 
 use crate::WatchError;
-use crate::arrival::{Horizon, ValueName};
+use crate::arrival::{Horizon, KeyNumber, ValueName};
 use crate::frame::BatchFrame;
 use crate::index::{Source, VersionIndex, WatchedVersion};
 use crate::rules::WatchRules;
@@ -166,19 +166,19 @@ impl<'a, R: WatchRules> Settling<'a, R> {
         let is_past = |settling: &Self, at: u32| {
             settling.frame.holds(at) && settling.past[settling.frame.begin(at) as usize]
         };
-        for version in &self.index.versions {
-            if version.source != Source::Missing {
-                continue;
-            }
-            for &reader in self.index.readers(version) {
-                if is_past(self, reader) {
-                    let id = self.watcher.window.kept[reader as usize].arrival.id;
-                    if self.watcher.rules.refuses_pending() && !self.watcher.is_partial() {
-                        self.watcher.refused.push((id, version.key));
-                        continue;
-                    }
-                    let reads = &mut self.watcher.window.kept[reader as usize].arrival.reads;
-                    reads.retain(|it| it.0 != version.key);
+        let versions = self.index.versions.iter();
+        let missing = versions.filter(|it| it.source == Source::Missing);
+        let missing = missing.flat_map(|it| self.index.readers(it).iter().map(|&at| (at, it.key)));
+        let cut = self.index.lists.reads.iter().filter(|it| !it.is_whole);
+        let pending: Vec<(u32, KeyNumber)> =
+            missing.chain(cut.map(|it| (it.reader, it.key))).collect();
+        for (reader, key) in pending {
+            if is_past(self, reader) {
+                let arrival = &mut self.watcher.window.kept[reader as usize].arrival;
+                if self.watcher.rules.refuses_pending() && self.watcher.window.initial.is_some() {
+                    self.watcher.refused.push((arrival.id, key));
+                } else {
+                    arrival.forget_read(key);
                 }
             }
         }
@@ -304,14 +304,28 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 stays[component(node)] = true;
             }
         }
-        // A transaction stays as a whole, and with it what either of its ends may precede.
-        let mut is_spread = !self.watcher.options.keeps_order;
+        let components_of = |at: u32| {
+            let (begin, commit) = ends(at);
+            [component(begin), component(commit)]
+        };
+        let lists = self.list_orders(&place);
+        let mut is_spread = false;
         while !is_spread {
-            spread(&mut stays, &components, &edges);
             is_spread = true;
-            for at in 0..kept.len() as u32 {
-                let (begin, commit) = ends(at);
-                let (begin, commit) = (component(begin), component(commit));
+            // Lists are dropped from their first writers on.
+            for order in &lists {
+                let is_kept = |&at: &u32| components_of(at).iter().any(|&it| stays[it]);
+                let first = order.iter().position(is_kept).unwrap_or(order.len());
+                for place in order[first..].iter().flat_map(|&at| components_of(at)) {
+                    is_spread &= std::mem::replace(&mut stays[place], true);
+                }
+            }
+            if !self.watcher.options.keeps_order {
+                continue;
+            }
+            // A transaction stays as a whole, and with it what either of its ends may precede.
+            spread(&mut stays, &components, &edges);
+            for [begin, commit] in (0..kept.len() as u32).map(components_of) {
                 if stays[begin] != stays[commit] {
                     (stays[begin], stays[commit]) = (true, true);
                     is_spread = false;
@@ -331,6 +345,18 @@ impl<'a, R: WatchRules> Settling<'a, R> {
         (0..kept.len()).map(is_dropped).collect()
     }
 
+    /// By list, the counted writers in their order.
+    fn list_orders(&self, place: &[u32]) -> Vec<Vec<u32>> {
+        let keys = self.index.keys().filter(|it| {
+            self.watcher.rules.drops_lists_in_order() && self.index.lists.is_list(it[0].key)
+        });
+        let order = |versions| {
+            let writers = self.writers(versions, place);
+            writers.iter().map(|it| it.at).collect()
+        };
+        keys.map(order).collect()
+    }
+
     /// Adds both sides of every open pair of a key to the graph.
     fn tie(
         &self,
@@ -342,6 +368,8 @@ impl<'a, R: WatchRules> Settling<'a, R> {
         alive_pairs: &mut Vec<u32>,
     ) {
         let has_snapshots = self.watcher.options.level.has_snapshots();
+        let is_list =
+            self.index.lists.is_list(versions[0].key) && self.watcher.rules.keeps_list_pairs();
         let mut writers = self.writers(versions, place);
         let n_counted = writers.len();
         for (version, it) in versions.iter().enumerate() {
@@ -360,7 +388,10 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 let readers = [a, b].map(|it| self.index.readers(&versions[it.version]));
                 let is_unread = readers.iter().all(|it| it.is_empty());
                 let is_one_dead = is_dead[0] || is_dead[1];
-                if is_unread && self.watcher.rules.skips_unread(has_snapshots, is_one_dead) {
+                if is_unread
+                    && !is_list
+                    && self.watcher.rules.skips_unread(has_snapshots, is_one_dead)
+                {
                     continue;
                 }
                 for (first, second, readers) in [(a, b, readers[0]), (b, a, readers[1])] {
@@ -371,7 +402,7 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                         .filter(|&&it| it != second.at && it != first.at);
                     edges.extend(others.map(|&it| (ends(it).0, commit)));
                 }
-                if !(is_dead[0] && is_dead[1]) {
+                if is_list || !(is_dead[0] && is_dead[1]) {
                     alive_pairs.push(ends(a.at).1);
                 }
             }
@@ -481,7 +512,22 @@ impl<'a, R: WatchRules> Settling<'a, R> {
 
     fn drop_transactions(&mut self, dropped: &[bool], supposed: &Supposed) {
         let is_dropped = |at: u32| dropped[at as usize];
+        let place = self.solved.pruned.dag.places();
         for versions in self.index.keys() {
+            let key = versions[0].key;
+            if self.index.lists.is_list(key) {
+                let writers = self.writers(versions, &place);
+                let settled = writers.iter().filter(|it| is_dropped(it.at));
+                let elements: Vec<ValueName> = settled
+                    .flat_map(|it| {
+                        self.watcher.window.kept[it.at as usize]
+                            .arrival
+                            .appended(key)
+                    })
+                    .copied()
+                    .collect();
+                self.watcher.window.settle_list(key, &elements);
+            }
             let last = versions.iter().find_map(|it| match it.source {
                 Source::Kept(at, write) if is_dropped(at) && !self.is_dead(at, write) => {
                     Some((at, write))
@@ -546,8 +592,8 @@ impl<'a, R: WatchRules> Settling<'a, R> {
     /// Takes a version out of its readers: what it says is settled, or stored.
     fn erase(&mut self, version: &WatchedVersion) {
         for &reader in self.index.readers(version) {
-            let reads = &mut self.watcher.window.kept[reader as usize].arrival.reads;
-            reads.retain(|it| it.0 != version.key);
+            let arrival = &mut self.watcher.window.kept[reader as usize].arrival;
+            arrival.forget_read(version.key);
         }
     }
 }

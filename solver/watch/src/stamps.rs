@@ -92,7 +92,7 @@ impl StampedWatcher {
         self.initial_of.entry(key).or_default().push(value);
     }
 
-    /// Forgets everything; what is found from here on is real, but some is missed.
+    /// Discards everything; violations found from here on are real, but some are missed.
     pub fn forget(&mut self) {
         *self = StampedWatcher {
             watermark: self.watermark,
@@ -102,7 +102,7 @@ impl StampedWatcher {
         };
     }
 
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub fn is_partial(&self) -> bool {
         self.forgotten.is_some()
     }
@@ -112,7 +112,7 @@ impl StampedWatcher {
         self.waiting.iter().map(|it| it.0.id)
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate number of retained bytes.
     pub fn n_bytes(&self) -> usize {
         let of = |it: &Vec<StampedVersion>| {
             size_of_val(it) + it.capacity() * size_of::<StampedVersion>()

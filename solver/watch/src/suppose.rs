@@ -1,4 +1,4 @@
-//! What would hold if a transaction of unknown end counted: one pruned problem for each.
+//! The consequences of a transaction with unknown outcome counting: one pruned problem each.
 
 use kingsnake_context::budget::Budget;
 use rustc_hash::FxHashSet;
@@ -26,7 +26,7 @@ impl Supposed {
 }
 
 impl<R: WatchRules> Settling<'_, R> {
-    /// Looks at every open transaction as if it counted.
+    /// Considers every open transaction as if it counted.
     pub(crate) fn suppose(&mut self, budget: &Budget) -> Result<Supposed, WatchError> {
         let mut supposed = Supposed::default();
         let kept = &self.watcher.window.kept;
@@ -61,7 +61,9 @@ impl<R: WatchRules> Settling<'_, R> {
         let reaches = |from: u32, to: u32| solved.reach.reaches(from, to);
         let mut related: FxHashSet<u32> = FxHashSet::default();
         let mut dead: Vec<u32> = Vec::new();
-        let mut is_read = false;
+        let lists = self.index.lists.reads.iter();
+        let mut readers = lists.filter(|it| it.writers.contains(&at));
+        let mut is_read = readers.any(|it| !supposed.removed.contains(&it.reader));
         for versions in self.index.keys() {
             let mut touches = false;
             let mut own = None;
@@ -131,7 +133,9 @@ impl<R: WatchRules> Settling<'_, R> {
         for write in dead {
             kept.dead[write as usize] = true;
         }
-        if kept.dead.iter().all(|&it| it) && !is_read {
+        // A list that is read later shows it in its middle, or does not.
+        let is_over = kept.dead.iter().all(|&it| it) && kept.arrival.appends.is_empty();
+        if is_over && !is_read {
             return Ok(None);
         }
         for (since, is_past) in kept.past.iter_mut().zip(ends) {

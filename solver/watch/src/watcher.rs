@@ -1,4 +1,4 @@
-//! The loop over batches: add what arrived, prune, decide, and forget what is settled.
+//! The loop over batches: add what arrived, prune, decide, and discard what is settled.
 
 use std::sync::Arc;
 
@@ -8,17 +8,19 @@ use kingsnake_graph::decide::{Backend, Decision, Side};
 use kingsnake_graph::prune::{Outcome, PruneOptions, PruneStats, Pruned, prune};
 use kingsnake_graph::reach::Reach;
 use kingsnake_graph::witness::witness;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::WatchError;
 use crate::arrival::{Arrival, Horizon, KeyNumber, ValueName, WatchLevel};
 use crate::frame::BatchFrame;
 use crate::index::{Source, VersionIndex};
+use crate::lists::ListRead;
 use crate::rules::{Exact, WatchRules};
 use crate::settle::Settling;
-use crate::window::KeptWindow;
+use crate::window::{Kept, KeptWindow};
 
-/// What is watched for.
+/// What to watch for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WatchOptions {
     /// The level.
@@ -32,7 +34,7 @@ pub struct WatchOptions {
     pub keeps_order: bool,
 }
 
-/// What is known after a batch.
+/// The state after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WatchState {
     /// No violation so far.
@@ -44,7 +46,7 @@ pub enum WatchState {
 /// The sizes after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchReport {
-    /// What is known.
+    /// The state.
     pub state: WatchState,
     /// Transactions that are kept.
     pub n_kept: usize,
@@ -84,7 +86,7 @@ pub struct Watcher<R = Exact> {
     state: WatchState,
     n_constraints: usize,
     pub(crate) order: Vec<WatchedPoint>,
-    /// Reads that nothing explains although nothing can arrive any more that would.
+    /// Reads without a writer that no further arrival can explain.
     pub(crate) refused: Vec<(u64, u32)>,
 }
 
@@ -94,7 +96,7 @@ impl Watcher {
         Watcher::with_rules(options, Exact)
     }
 
-    /// Everything that the next batches depend on, to be stored.
+    /// Everything that the next batches depend on, for storing.
     pub fn snapshot(&self) -> impl Serialize + '_ {
         (&self.options, &self.window, self.state)
     }
@@ -137,6 +139,31 @@ impl<R: WatchRules> Watcher<R> {
         self.window.initial_of.entry(key).or_default().push(value);
     }
 
+    /// Whether nothing that is kept uses a key, so that all there is to know of it is its stub.
+    pub fn idle_keys(&self) -> impl Fn(KeyNumber) -> bool + use<R> {
+        let ops = |it: &Kept| {
+            let arrival = &it.arrival;
+            let ops = arrival.reads.iter().chain(&arrival.writes);
+            ops.map(|it| it.0).collect::<Vec<_>>()
+        };
+        let mut used: FxHashSet<KeyNumber> = self.window.kept.iter().flat_map(ops).collect();
+        let unwritten = self.window.initial_of.keys();
+        used.extend(self.window.lists.keys());
+        used.extend(unwritten.filter(|&&it| self.window.stub(it).is_none()));
+        move |key| !used.contains(&key)
+    }
+
+    /// Takes the stub of an idle key; the key's number is free.
+    pub fn take_stub(&mut self, key: KeyNumber) -> Option<ValueName> {
+        self.window.initial_of.remove(&key);
+        self.window.take_stub(key)
+    }
+
+    /// Gives a key that nothing used yet the stub that was taken.
+    pub fn set_stub(&mut self, key: KeyNumber, value: ValueName) {
+        self.window.set_stub(key, value);
+    }
+
     /// Forgets everything that arrived and goes on. From then on reads of what was forgotten are not judged: a violation is one,
     /// but some are missed. The last fence stays known.
     pub fn forget(&mut self, fence: Option<KeyNumber>) {
@@ -156,17 +183,17 @@ impl<R: WatchRules> Watcher<R> {
         self.refused.clear();
     }
 
-    /// Whether something was forgotten.
+    /// Whether anything was discarded.
     pub fn is_partial(&self) -> bool {
         self.window.initial.is_none()
     }
 
-    /// The order of what was dropped since the last call, where orders are kept. It goes on where the last one ended.
+    /// The order of what was dropped since the last call, if orders are kept. It continues the previous one.
     pub fn take_order(&mut self) -> Vec<WatchedPoint> {
         std::mem::take(&mut self.order)
     }
 
-    /// Of a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
+    /// For a violation, the reads that nothing explains, as the caller's name of the transaction and the key; none for a cycle.
     pub fn refused(&self) -> &[(u64, u32)] {
         &self.refused
     }
@@ -176,12 +203,12 @@ impl<R: WatchRules> Watcher<R> {
         self.window.kept.iter().map(|it| it.arrival.id)
     }
 
-    /// Bytes that are kept, about.
+    /// Approximate number of retained bytes.
     pub fn n_bytes(&self) -> usize {
         self.window.n_bytes()
     }
 
-    /// What is known.
+    /// The state.
     pub fn state(&self) -> WatchState {
         self.state
     }
@@ -195,8 +222,10 @@ impl<R: WatchRules> Watcher<R> {
             .filter(|it| it.source == Source::Missing);
         let id = |&at: &u32| self.window.kept[at as usize].arrival.id;
         let of = |it| index.readers(it).iter().map(id);
+        let cut = index.lists.reads.iter().filter(|it| !it.is_whole);
+        let missing = missing.flat_map(|it| of(it).map(|id| (id, it.key)));
         Ok(missing
-            .flat_map(|it| of(it).map(|id| (id, it.key)))
+            .chain(cut.map(|it| (id(&it.reader), it.key)))
             .collect())
     }
 
@@ -210,7 +239,7 @@ impl<R: WatchRules> Watcher<R> {
     ) -> Result<BatchReport, WatchError> {
         for arrival in arrivals {
             if !arrival.is_unknown || self.rules.counts_unknown() {
-                self.window.push(arrival);
+                self.window.push(arrival, self.rules.checks_settled_lists());
             }
         }
         if self.state == WatchState::Fine && !self.step(horizon, backend, budget)? {
@@ -273,6 +302,12 @@ impl<R: WatchRules> Watcher<R> {
     /// transaction that counts did, or one read what it wrote itself later.
     fn stale(&self, index: &VersionIndex) -> Option<Vec<u32>> {
         let mut without_effect = Vec::new();
+        for &reader in &index.lists.broken {
+            if !self.window.kept[reader as usize].is_open {
+                return None;
+            }
+            without_effect.push(reader);
+        }
         for version in &index.versions {
             let Source::Kept(at, write) = version.source else {
                 continue;
@@ -295,6 +330,16 @@ impl<R: WatchRules> Watcher<R> {
     fn count_observed(&mut self, index: &VersionIndex) {
         let kept = &mut self.window.kept;
         let mut observed: Vec<(u32, u32)> = Vec::new();
+        if self.rules.counts_whole_lists() {
+            let of = |it: &ListRead| {
+                let reader = it.reader;
+                it.writers
+                    .iter()
+                    .map(move |&writer| (reader, writer))
+                    .collect::<Vec<_>>()
+            };
+            observed.extend(index.lists.reads.iter().flat_map(of));
+        }
         for version in &index.versions {
             if let Source::Kept(at, _) = version.source
                 && kept[at as usize].is_open

@@ -1,10 +1,11 @@
-//! What is kept between batches: transactions that are not settled, one version of every key, and orders that are known although
-//! what showed them is gone.
+//! The data between batches: transactions that are not settled, one version of every key, and orders that are known
+//! although the transactions that showed them are gone.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use crate::arrival::{Arrival, KeyNumber, ValueName};
+use crate::arrival::{Arrival, EMPTY_LIST, KeyNumber, ValueName};
+use crate::lists::SettledList;
 
 /// No batch.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -48,10 +49,10 @@ impl Kept {
     }
 }
 
-/// No value: the initial state of the key is its stub. No caller names a value so.
+/// No value: the initial state of the key is its stub. Callers do not use this name.
 const UNWRITTEN: ValueName = ValueName::MAX;
 
-/// What is kept.
+/// The retained data.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct KeptWindow {
     /// In the order of their arrival.
@@ -60,10 +61,12 @@ pub(crate) struct KeptWindow {
     pub(crate) orders: FxHashSet<(Point, Point)>,
     /// By key, the one version that later transactions may still read although its writer was dropped.
     pub(crate) stubs: Vec<ValueName>,
-    /// Values that mean the initial state; `None` where nothing is known of it.
+    /// Values that mean the initial state; `None` if unknown.
     pub(crate) initial: Option<Vec<ValueName>>,
     /// Further values of single keys that mean it.
     pub(crate) initial_of: FxHashMap<KeyNumber, Vec<ValueName>>,
+    /// By key, what was dropped of a list.
+    pub(crate) lists: FxHashMap<KeyNumber, SettledList>,
     /// By session, the number of the last transaction.
     pub(crate) tails: FxHashMap<u32, u64>,
     pub(crate) n_arrived: u64,
@@ -84,7 +87,8 @@ impl KeptWindow {
         }
         let own = self.initial_of.get(&key);
         let of_all = self.initial.iter();
-        of_all.chain(own).any(|it| it.contains(&value))
+        let is_empty_list = value == EMPTY_LIST && self.initial.is_some();
+        is_empty_list || of_all.chain(own).any(|it| it.contains(&value))
     }
 
     pub(crate) fn set_stub(&mut self, key: KeyNumber, value: ValueName) {
@@ -95,14 +99,23 @@ impl KeptWindow {
         self.stubs[at] = value;
     }
 
+    pub(crate) fn take_stub(&mut self, key: KeyNumber) -> Option<ValueName> {
+        let stub = self.stub(key)?;
+        self.stubs[key as usize] = UNWRITTEN;
+        Some(stub)
+    }
+
     /// Bytes that stubs and what is kept take, about.
     pub(crate) fn n_bytes(&self) -> usize {
         let of = |it: &Kept| {
             let n_ops = it.arrival.reads.capacity() + it.arrival.writes.capacity();
-            size_of::<Kept>() + n_ops * 34 + it.orders.capacity() * 32
+            let lists = it.arrival.lists.iter().chain(&it.arrival.appends);
+            let n_elements: usize = lists.map(|it| 2 + it.1.capacity()).sum();
+            size_of::<Kept>() + n_ops * 34 + n_elements * 16 + it.orders.capacity() * 32
         };
         let kept: usize = self.kept.iter().map(of).sum();
-        self.stubs.capacity() * size_of::<ValueName>() + kept + self.orders.capacity() * 40
+        let orders = self.orders.capacity() * 40 + self.lists.capacity() * 56;
+        self.stubs.capacity() * size_of::<ValueName>() + kept + orders
     }
 
     /// The last transaction of the chain of fences that has arrived without holes, and its value.
@@ -128,7 +141,8 @@ impl KeptWindow {
     }
 
     /// Adds an arrival.
-    pub(crate) fn push(&mut self, arrival: Arrival) {
+    pub(crate) fn push(&mut self, mut arrival: Arrival, checks_lists: bool) {
+        self.trim_lists(&mut arrival, checks_lists);
         let number = self.n_arrived;
         self.n_arrived += 1;
         self.tails.insert(arrival.session, number);

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use kingsnake_context::budget::Budget;
 use kingsnake_encodings::Backtrack;
 use kingsnake_lab::stream::{StreamLevel, StreamTxn};
@@ -32,7 +34,9 @@ fn expect_exact(what: &str, level: StreamLevel, tally: StreamTally) {
 fn streams_cut_at_random_have_the_verdict_of_the_whole() {
     for level in StreamLevel::ALL {
         let n_streams = n_streams(1500, 60_000);
-        let tally = sweep(1, n_streams, level, &Exact, |rng| plain(rng, level, 0));
+        let tally = sweep(1, n_streams, level, &Exact, |rng| {
+            plain(rng, level, 0, false)
+        });
         expect_exact("plain", level, tally);
     }
 }
@@ -43,7 +47,7 @@ fn unknown_ends_are_decided_when_they_must_be() {
         for unknown in [15, 30, 50] {
             let n_streams = n_streams(600, 30_000);
             let tally = sweep(2, n_streams, level, &Exact, |rng| {
-                plain(rng, level, unknown)
+                plain(rng, level, unknown, false)
             });
             expect_exact("unknown ends", level, tally);
         }
@@ -55,8 +59,28 @@ fn what_was_kept_is_enough_for_late_damage() {
     for level in StreamLevel::ALL {
         for unknown in [0, 20] {
             let n_streams = n_streams(1000, 40_000);
-            let tally = sweep(3, n_streams, level, &Exact, |rng| late(rng, level, unknown));
+            let tally = sweep(3, n_streams, level, &Exact, |rng| {
+                late(rng, level, unknown, false)
+            });
             expect_exact("late damage", level, tally);
+        }
+    }
+}
+
+/// A list orders writers that were dropped long before it is read.
+#[test]
+fn lists_have_the_verdict_of_the_whole() {
+    for level in StreamLevel::ALL {
+        for unknown in [0, 30] {
+            let n_streams = n_streams(1000, 30_000);
+            let tally = sweep(11, n_streams, level, &Exact, |rng| {
+                plain(rng, level, unknown, true)
+            });
+            expect_exact("lists", level, tally);
+            let tally = sweep(12, n_streams, level, &Exact, |rng| {
+                late(rng, level, unknown, true)
+            });
+            expect_exact("lists, damaged late", level, tally);
         }
     }
 }
@@ -65,14 +89,21 @@ fn what_was_kept_is_enough_for_late_damage() {
 #[test]
 fn the_order_of_what_was_dropped_explains_the_whole() {
     for level in StreamLevel::ALL {
-        for (unknown, is_late) in [(0, false), (0, true), (25, false), (25, true)] {
+        for (unknown, is_late, has_lists) in [
+            (0, false, false),
+            (0, true, false),
+            (25, false, false),
+            (25, true, false),
+            (0, true, true),
+            (25, false, true),
+        ] {
             let n_streams = n_streams(600, 30_000);
             let tally = sweep(6, n_streams, level, &Exact, |rng| StreamCase {
                 keeps_order: true,
                 ..if is_late {
-                    late(rng, level, unknown)
+                    late(rng, level, unknown, has_lists)
                 } else {
-                    plain(rng, level, unknown)
+                    plain(rng, level, unknown, has_lists)
                 }
             });
             expect_exact("orders", level, tally);
@@ -106,6 +137,7 @@ fn open_ends_reach_later_arrivals_over_the_barrier() {
         begin: i64::from(id),
         commit: None,
         reads: reads.iter().copied().collect(),
+        lists: BTreeMap::new(),
         writes: writes.iter().copied().collect(),
         is_unknown,
     };
@@ -121,7 +153,7 @@ fn open_ends_reach_later_arrivals_over_the_barrier() {
         let mut watcher = Watcher::new(options(level, 0));
         let mut batch = Vec::new();
         for (at, txn) in txns.iter().enumerate() {
-            batch.push(arrival(txn));
+            batch.push(arrival(txn, false));
             if at < 4 && cut >> at & 1 == 0 {
                 continue;
             }

@@ -36,6 +36,10 @@ mutants! {
     HasNoBarrier { fn has_barrier(&self) -> bool { false } }
     DeadByBegin { fn is_dead_by_begin(&self) -> bool { true } }
     UnknownAsAborted { fn counts_unknown(&self) -> bool { false } }
+    SettlesListPairs { fn keeps_list_pairs(&self) -> bool { false } }
+    DropsListsInAnyOrder { fn drops_lists_in_order(&self) -> bool { false } }
+    CountsLastOfLists { fn counts_whole_lists(&self) -> bool { false } }
+    ForgetsSettledLists { fn checks_settled_lists(&self) -> bool { false } }
     UnknownAsPast { fn is_endless_past(&self) -> bool { true } }
 }
 
@@ -57,15 +61,15 @@ fn expect_caught<R: WatchRules + Clone>(
 }
 
 fn damaged(rng: &mut Rng, level: StreamLevel) -> StreamCase {
-    plain(rng, level, 0)
+    plain(rng, level, 0, false)
 }
 
 fn damaged_late(rng: &mut Rng, level: StreamLevel) -> StreamCase {
-    late(rng, level, 0)
+    late(rng, level, 0, false)
 }
 
 fn unknown(rng: &mut Rng, level: StreamLevel) -> StreamCase {
-    plain(rng, level, 30)
+    plain(rng, level, 30, false)
 }
 
 #[test]
@@ -145,6 +149,41 @@ fn rules_of_unknown_ends_are_caught() {
 }
 
 #[test]
+fn rules_of_lists_are_caught() {
+    let all = StreamLevel::ALL;
+    let lists = |rng: &mut Rng, level| late(rng, level, 0, true);
+    expect_caught(
+        "settle pairs of lists",
+        &SettlesListPairs,
+        &all,
+        6000,
+        lists,
+    );
+    expect_caught(
+        "drop lists in any order",
+        &DropsListsInAnyOrder,
+        &all,
+        6000,
+        lists,
+    );
+    expect_caught(
+        "forget settled lists",
+        &ForgetsSettledLists,
+        &all,
+        2000,
+        lists,
+    );
+    let unknown = |rng: &mut Rng, level| plain(rng, level, 30, true);
+    expect_caught(
+        "count the last of a list",
+        &CountsLastOfLists,
+        &all,
+        2000,
+        unknown,
+    );
+}
+
+#[test]
 fn rules_of_fences_are_caught() {
     let fences = |rng: &mut Rng, _| fenced(rng, true);
     expect_caught(
@@ -165,9 +204,9 @@ fn rules_of_fences_are_caught() {
 #[test]
 fn a_violation_stays_one() {
     let mut watcher = Watcher::new(options(SER, 0));
-    let mut case = plain(&mut Rng::new(1), SER, 0);
+    let mut case = plain(&mut Rng::new(1), SER, 0, false);
     case.txns[0].reads.insert(0, u32::MAX);
-    let arrivals = case.txns.iter().map(arrival);
+    let arrivals = case.txns.iter().map(|it| arrival(it, false));
     let closed = Horizon::closed();
     let budget = Budget::unlimited();
     for arrivals in [arrivals.collect(), Vec::new()] {

@@ -42,7 +42,9 @@ pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleRepo
             continue;
         };
         if let Some((account, _)) = entries.iter().find(|(account, _)| !known.contains(account)) {
-            add(format!("{op} shows account {account}, which there is not"));
+            add(format!(
+                "{op} shows account {account}, which does not exist"
+            ));
             continue;
         }
         if let Some((account, _)) = entries.iter().find(|(_, it)| it.int().is_none()) {
@@ -129,7 +131,7 @@ pub fn log(history: &History) -> Vec<Operation> {
     log
 }
 
-/// What a transaction saw of each key at first.
+/// The first value that a transaction saw of each key.
 fn balances(history: &History, txn: TxnId) -> BTreeMap<KeyId, Value> {
     let mut shown = BTreeMap::new();
     let mut show = |key: KeyId, value: ValueId| {

@@ -11,7 +11,7 @@ use kingsnake_history::operations::Operation;
 use kingsnake_history::rng::Rng;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What an operation does to the counter.
+/// The effect of an operation on the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Add(i64),
@@ -29,12 +29,12 @@ pub(crate) struct CounterOperation {
     pub(crate) at: usize,
 }
 
-/// Where the search stands.
+/// The state of the search.
 #[derive(Clone)]
 struct Place {
     /// The next event.
     event: usize,
-    /// What has started and was not taken.
+    /// Operations that have started and were not taken.
     open: Vec<u32>,
     sum: i64,
     /// A name of the set of operations that were taken: the same additions in another order pass other sums, and so other reads.
@@ -47,7 +47,7 @@ struct Fork {
     choices: Vec<u32>,
 }
 
-/// How many steps lie between two looks at the clock.
+/// Number of steps between two looks at the clock.
 const STEPS: u64 = 1024;
 
 /// `None` if there is an order; else the operation that the longest attempt could not place before its end.
@@ -104,7 +104,7 @@ pub(crate) fn stuck(
     }
 }
 
-/// Goes on to the next end of an operation that is not taken; `None` after the last event.
+/// Advances to the next end of an operation that is not taken; `None` after the last event.
 fn advance(
     steps: &[CounterOperation],
     events: &[(usize, bool, u32)],
@@ -128,7 +128,7 @@ fn advance(
     }
 }
 
-/// The additions worth taking: of each amount the one that ends first. The last is tried first.
+/// The additions to consider: of each amount the one that ends first. The last is tried first.
 fn choices(steps: &[CounterOperation], open: &[u32], wanted: u32) -> Vec<u32> {
     let mut first: FxHashMap<i64, u32> = FxHashMap::default();
     let end = |number: u32| steps[number as usize].end.unwrap_or(usize::MAX);
@@ -141,7 +141,7 @@ fn choices(steps: &[CounterOperation], open: &[u32], wanted: u32) -> Vec<u32> {
         }
     }
     let mut choices: Vec<u32> = first.into_values().collect();
-    // Those that end soon are needed soon; the one that holds the search up is tried first of all.
+    // Those that end soon are needed soon; the one that blocks the search is tried first of all.
     choices.sort_unstable_by_key(|&it| (it == wanted, std::cmp::Reverse(end(it)), it));
     choices
 }

@@ -1,7 +1,7 @@
-//! Jepsen's workloads that are no transactions over keys, each by the rule that Jepsen checks it by.
+//! Jepsen's workloads that are not transactions over keys, each with the rule that Jepsen checks it by.
 //!
 //! A rule looks at every operation and returns a [`RuleReport`]: the verdict, each violation in words with its operations, and
-//! what is worth knowing besides. Registers and mutexes are histories of compare-and-sets, which [`registers`] builds.
+//! further statistics. Registers and mutexes are histories of compare-and-sets, which [`registers`] builds.
 
 pub mod bank;
 mod counter;
@@ -140,14 +140,14 @@ impl FromStr for JepsenWorkload {
     }
 }
 
-/// What a tester may say about a workload.
+/// The tester's parameters of a workload.
 #[derive(Clone, Debug, Default)]
 pub struct RuleOptions {
     /// The sum of all accounts of a bank; that of the first read unless given.
     pub total: Option<i64>,
     /// Whether accounts of a bank may be negative.
     pub allow_negative: bool,
-    /// How many keys a read of long-fork has.
+    /// Number of keys per read of long-fork.
     pub group_size: Option<usize>,
     /// Whether set-full demands that an element is seen as soon as it was acknowledged, and counter that there is one order of all
     /// operations.
@@ -161,7 +161,7 @@ pub enum RuleVerdict {
     Valid,
     /// Some do.
     Invalid,
-    /// There is nothing to judge by.
+    /// There are no operations to judge.
     Unknown,
 }
 
@@ -174,18 +174,18 @@ pub struct RuleViolation {
     pub operations: Vec<usize>,
 }
 
-/// Points to be drawn over time.
+/// Points to draw over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
-    /// What is drawn.
+    /// The title.
     pub title: String,
-    /// What stands on the vertical axis.
+    /// The label of the vertical axis.
     pub unit: String,
     /// Names, and points of seconds and amounts.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
 }
 
-/// What a rule found.
+/// The result of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleReport {
     /// The verdict.
@@ -196,7 +196,7 @@ pub struct RuleReport {
     pub violations: Vec<RuleViolation>,
     /// Counts and times.
     pub facts: Vec<(&'static str, String)>,
-    /// What Jepsen would draw.
+    /// The plots that Jepsen would draw.
     pub plot: Option<Plot>,
 }
 

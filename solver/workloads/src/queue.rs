@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{RuleReport, RuleViolation};
 
-/// What happened to one element.
+/// The events of one element.
 #[derive(Default)]
 struct Element {
     attempts: Vec<usize>,

@@ -6,15 +6,15 @@ use kingsnake_history::model::{
 use kingsnake_history::operations::Operation;
 use thiserror::Error;
 
-/// A log of which no history can be made.
+/// A log that cannot be made a history.
 #[derive(Debug, Error)]
 pub enum NoLock {
-    /// An operation is none of a lock.
+    /// An operation that a lock does not have.
     #[error("operation {name} is {f}, and a lock has acquire and release")]
     Other {
         /// Its number.
         name: i64,
-        /// What it is called.
+        /// Its name.
         f: String,
     },
     /// The operations make no history.
@@ -22,7 +22,7 @@ pub enum NoLock {
     Build(#[from] BuildError),
 }
 
-/// The history of a lock, to be checked for linearizability. `is_owned`: only who holds it may release it.
+/// The history of a lock, to be checked for linearizability. `is_owned`: only the holder may release it.
 pub fn lock(log: &[Operation], is_owned: bool) -> Result<History, NoLock> {
     let mut builder = HistoryBuilder::new();
     let free = builder.text("free");

@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{JepsenWorkload, Plot, RuleOptions, RuleReport, RuleVerdict, RuleViolation, Unfit};
 
-/// What is known of one element.
+/// The state of one element.
 #[derive(Clone, Copy, Default)]
-struct Element {
+struct SetElement {
     add: Option<usize>,
     /// The operation by which it became known.
     known: Option<usize>,
@@ -21,7 +21,7 @@ struct Element {
 
 /// Checks every element.
 pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleReport, Unfit> {
-    let mut elements: FxHashMap<&Value, Element> = FxHashMap::default();
+    let mut elements: FxHashMap<&Value, SetElement> = FxHashMap::default();
     let mut reads: Vec<usize> = Vec::new();
     let mut duplicated: Vec<(usize, &Value)> = Vec::new();
     for (at, op) in log.iter().enumerate() {
@@ -73,11 +73,11 @@ fn earlier(log: &[Operation], best: &mut Option<usize>, at: usize) {
 
 fn judge(
     log: &[Operation],
-    elements: FxHashMap<&Value, Element>,
+    elements: FxHashMap<&Value, SetElement>,
     duplicated: &[(usize, &Value)],
     options: &RuleOptions,
 ) -> RuleReport {
-    let mut all: Vec<(&Value, Element)> = elements.into_iter().collect();
+    let mut all: Vec<(&Value, SetElement)> = elements.into_iter().collect();
     all.sort_unstable_by_key(|(_, element)| element.add);
     let mut violations = Vec::new();
     let (mut stable, mut lost, mut stale) = (Vec::new(), Vec::new(), Vec::new());

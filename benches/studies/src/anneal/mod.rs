@@ -1,5 +1,5 @@
-//! `bench anneal`: violated constraints over time and moves a second, for cooling one node after the other, by colours on all
-//! threads, and on a device.
+//! `bench anneal`: violated constraints over time and moves per second, for cooling one node after the other, by
+//! colours on all threads, and on a device.
 //!
 //! Each row is written as it is measured; figures and a page follow at the end.
 
@@ -19,7 +19,7 @@ use crate::listener::{StudyEvent, StudyListener};
 
 const STDOUT: &str = "cannot write to stdout";
 
-/// What is measured.
+/// The parameters.
 #[derive(Clone, Debug)]
 pub struct AnnealStudy {
     /// Output directory for rows, figures and the page.
@@ -30,7 +30,7 @@ pub struct AnnealStudy {
     pub seed: u32,
 }
 
-/// A line of `rows.csv`: how far one annealing was.
+/// A line of `rows.csv`: the state of one annealing.
 #[derive(Clone, Debug, Serialize)]
 struct AnnealRow<'a> {
     history: &'a str,
@@ -53,14 +53,14 @@ pub(super) struct Subject {
     pub(super) courses: Vec<Course>,
 }
 
-/// The study under way: histories are measured one by one, so that one question is in memory at a time.
+/// The running study: histories are measured one by one, so that only one question is in memory.
 pub struct AnnealRun<'a> {
     study: &'a AnnealStudy,
     csv: csv::Writer<File>,
     subjects: Vec<Subject>,
 }
 
-/// The name of a way, as rows and figures have it.
+/// The name of a method, in rows and figures.
 pub(super) fn name(way: AnnealWay) -> &'static str {
     match way {
         AnnealWay::Serial => "serial",
@@ -69,7 +69,7 @@ pub(super) fn name(way: AnnealWay) -> &'static str {
     }
 }
 
-/// Moves a second of all cooling, and of all walking.
+/// Moves per second of all cooling, and of all walking.
 pub(super) fn speeds(moments: &[AnnealMoment]) -> [Option<f64>; 2] {
     [false, true].map(|walks| {
         let (mut seconds, mut n_moves) = (0.0, 0);
@@ -96,7 +96,7 @@ impl<'a> AnnealRun<'a> {
         })
     }
 
-    /// Anneals the question of one history in every way.
+    /// Anneals the question of one history with every method.
     pub fn measure(
         &mut self,
         history: &str,

@@ -13,7 +13,7 @@ use crate::figure::{Courses, FigureLabels};
 use crate::recipe::Measure;
 use crate::report::put_page;
 
-/// Writes figures and the page, and says where the page is.
+/// Writes figures and the page, and prints where the page is.
 pub fn write(directory: &Path, subjects: &[Subject]) -> Result<PathBuf> {
     let files = FigureFiles::new(directory);
     let mut sections = Vec::new();
@@ -88,7 +88,7 @@ fn moves(at: usize, subject: &Subject) -> String {
     over_time(at, subject, ["moves", y, y], points)
 }
 
-/// Draws what each way has at each moment.
+/// Draws the state of each method at each moment.
 fn over_time(
     at: usize,
     subject: &Subject,

@@ -32,7 +32,7 @@ pub fn headed(mut row: Value, item: &Item) -> Value {
     row["cell"] = item.name.clone().into();
     row["host"] = machine::host().into();
     row["processor"] = machine::processor().into();
-    // Whoever took a device has said so.
+    // The process that took a device has reported it.
     if row["device"].is_null() {
         row["device"] = "cpu".into();
         row["adapter"] = Value::Null;
@@ -167,7 +167,7 @@ impl Returned for LedgerRows {
             let Some((id, row)) = of_line(&text) else {
                 bail!("{}: this is no row of a cell", path.display());
             };
-            // What failed before, and runs again, is no news.
+            // A failure that is retried is not reported.
             let is_known = attempt(&row) > 0 && attempt(&row) <= self.again.attempts(&id);
             if !self.has(&id) && !is_known {
                 self.add(row)?;

@@ -1,7 +1,7 @@
-//! Runs independent cells that are no study: many histories to check, a hunt over real databases. They have the same
-//! primitives as a study: list, prepare, run some without a lock, merge, and run on a cluster.
+//! Runs independent cells that are not a study: many histories to check, a hunt over real databases. They have the same
+//! operations as a study: list, prepare, run some without a lock, merge, and run on a cluster.
 //!
-//! Invariant: `rows.jsonl` holds exactly one line for each finished cell, whatever ended the process.
+//! Invariant: `rows.jsonl` has exactly one line per finished cell, however the process ended.
 
 mod ledger;
 
@@ -26,9 +26,9 @@ use ledger::LedgerRows;
 /// One cell of a batch.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// What tells it from every other cell; its short name is made of this.
+    /// Its unique name, of which its short name is made.
     pub key: String,
     /// The command that it runs first.
     pub argv: Vec<String>,
@@ -43,11 +43,11 @@ impl Item {
     }
 }
 
-/// What a batch does with its cells.
+/// The cells of a batch and how to run them.
 pub trait Batch: Sync {
-    /// How many cells there are.
+    /// Number of cells.
     fn n_cells(&self) -> usize;
-    /// A cell by its number, which is its place among those that are told. It is made when it is asked for.
+    /// A cell by its number, in the order of the list. Made on demand.
     fn cell(&self, at: usize) -> Item;
     /// The number of a row's cell; `None` for a row that is of no cell here.
     fn place(&self, row: &Value) -> Option<usize>;
@@ -62,10 +62,10 @@ pub trait Batch: Sync {
     fn words(&self, row: &Value) -> String;
 }
 
-/// How a batch runs.
+/// The parameters of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchOptions {
-    /// What the job is called.
+    /// The job's name.
     pub name: String,
     /// Where rows go; nowhere unless given.
     pub directory: Option<PathBuf>,
@@ -79,9 +79,9 @@ pub struct BatchOptions {
     pub restart: bool,
     /// The command line that asks for the same cells, without the program.
     pub words: Vec<String>,
-    /// What one cell may take, if that is limited.
+    /// The limits of one cell, if there are any.
     pub timeout: Option<Duration>,
-    /// How large its process may become, in bytes.
+    /// The memory limit of its process, in bytes.
     pub memory: Option<u64>,
     /// The option that gives this limit.
     pub memory_option: &'static str,
@@ -110,7 +110,7 @@ pub fn batch(
     stop: &AtomicBool,
     listener: &mut dyn StudyListener,
 ) -> Result<BatchEnded> {
-    let runner = Runner { batch, options };
+    let runner = BatchRunner { batch, options };
     match &options.mode {
         Mode::List { json } => return runner.list(*json, listener).map(BatchEnded::Status),
         Mode::Cells(ids) => {
@@ -145,12 +145,12 @@ pub fn batch(
     Ok(BatchEnded::Rows { rows, n_left })
 }
 
-struct Runner<'a> {
+struct BatchRunner<'a> {
     batch: &'a dyn Batch,
     options: &'a BatchOptions,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> BatchRunner<'a> {
     fn directory(&self) -> Result<&'a std::path::Path> {
         match self.options.directory.as_deref() {
             Some(directory) => Ok(directory),

@@ -32,7 +32,7 @@ fn counted(number: f64) -> String {
     }
 }
 
-/// How a series looks.
+/// The look of a series.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesLook {
     /// The class for the page.

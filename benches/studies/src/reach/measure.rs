@@ -84,7 +84,7 @@ pub fn engines(meter: Option<&Meter>, nodes: u32, software_nodes: u32) -> Vec<Re
     engines
 }
 
-/// What one computation took.
+/// The cost of one computation.
 #[derive(Clone, Debug)]
 pub struct Measurement {
     pub time: Duration,
@@ -156,7 +156,7 @@ pub fn measure(
     }
 }
 
-/// Makes something and makes it anew, and says how long each took.
+/// Runs a function twice, and returns the result with both durations.
 fn twice<T>(make: impl FnOnce() -> T, renew: impl FnOnce(&mut T)) -> ([Duration; 2], T) {
     let begun = Instant::now();
     let mut made = black_box(make());
@@ -176,7 +176,7 @@ fn dense(dag: &Dag) -> Measurement {
 fn chains(dag: &Dag, chains: &[Range<u32>]) -> Measurement {
     let (times, clocks) = twice(|| Clocks::new(dag, chains), |clocks| clocks.update(dag));
     let words = dag.n_edges() as u64 * clocks.stride() as u64;
-    // Every edge reads the clock of its target and writes it again.
+    // At most: an edge from a node that is counted already costs one comparison.
     Measurement::of_cpu(times, words, 4 * words)
 }
 

@@ -1,5 +1,5 @@
-//! `bench reach`: the ways to compute reachability on graphs like those of histories, in words OR-ed a second and as a
-//! share of what the memory can do.
+//! `bench reach`: the algorithms for reachability on graphs like those of histories, in words OR-ed per second and as a
+//! share of the memory bandwidth.
 //!
 //! Each row is written as it is measured; figures and a page follow at the end.
 
@@ -50,14 +50,14 @@ pub(super) struct ReachRow {
     pub(super) form: String,
 }
 
-/// What the memory can do: bytes read and written a second while copying.
+/// The memory bandwidth: bytes read and written per second while copying.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Copying {
     pub(super) one_thread: f64,
     pub(super) all_threads: f64,
 }
 
-/// What is measured.
+/// The parameters.
 #[derive(Clone, Debug)]
 pub struct ReachStudy {
     /// Output directory for rows, figures and the page.
@@ -78,7 +78,7 @@ pub struct ReachStudy {
     pub repeat: u32,
 }
 
-/// Measures, and writes what was found.
+/// Measures, and writes the results.
 pub fn reach(args: &ReachStudy, listener: &mut dyn StudyListener) -> Result<u8> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot make the directory {}", args.out.display()))?;

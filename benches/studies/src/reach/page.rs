@@ -17,7 +17,7 @@ use crate::summary::Spread;
 use kingsnake_text::{count, grouped, lasting};
 use maud::{Markup, PreEscaped, html};
 
-/// Writes figures, `rows.json` and the page, and says where the page is.
+/// Writes figures, `rows.json` and the page, and prints where the page is.
 pub fn write(
     directory: &Path,
     rows: &[ReachRow],
@@ -49,7 +49,7 @@ pub fn write(
         files.put(&name, &svg)?;
         sections.push(html! {
             section {
-                h2 { (count(degree as usize, "edge")) " a node" }
+                h2 { (count(degree as usize, "edge")) " per node" }
                 div.wide.drawing tabindex="0" role="region" aria-label="Figure" { (PreEscaped(svg)) }
                 (table(&of_degree))
             }

@@ -40,7 +40,7 @@ pub fn line_name(shown: &SettledExperiment, at: &[usize], but: Option<usize>) ->
         .join(", ")
 }
 
-/// As many columns fit on a page of 1280 pixels.
+/// Maximum number of columns on a page of 1280 pixels.
 const MOST_COLUMNS: usize = 8;
 
 /// A table that fits a page: where it has too many columns it is turned by a quarter, or cut into several. On a phone each line

@@ -1,4 +1,4 @@
-//! Everything that is made of the rows: figures as SVG, `summary.json`, and one self-contained page.
+//! Everything that is made from the rows: figures as SVG, `summary.json`, and one self-contained page.
 //!
 //! Invariant: the page is markup of `maud`, which escapes what it is given; only our own figures go in as they are.
 
@@ -27,7 +27,7 @@ use maud::{Markup, PreEscaped, html};
 
 const MORE_STYLE: &str = include_str!("report.css");
 
-/// Writes everything, and says where the page is.
+/// Writes everything, and prints where the page is.
 pub fn write(
     directory: &Path,
     study: &Study,
@@ -63,7 +63,7 @@ pub fn write(
     Ok(page)
 }
 
-/// Writes the page of a study or a benchmark, and says where it is.
+/// Writes the page of a study or a benchmark, and prints where it is.
 pub(crate) fn put_page(
     directory: &Path,
     title: &str,

@@ -1,4 +1,4 @@
-//! What was run on what, so that it can be run again.
+//! What was run and where, so that it can be run again.
 
 use crate::cell::Cell;
 use crate::design::{HistoryOrigin, Study};

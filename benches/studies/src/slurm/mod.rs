@@ -20,11 +20,11 @@ use submissions::{Submission, Submissions};
 
 /// How often a cell is submitted before it counts as failed.
 const MOST_SUBMISSIONS: usize = 3;
-/// As many tasks at most, unless the number of cells a task is given: a task costs the scheduler about 0.3 s.
+/// Maximum number of tasks, unless the number of cells per task is given: a task costs the scheduler about 0.3 s.
 const MOST_TASKS: usize = 200;
 /// Cells that are submitted together at most; the others follow when these have their rows.
 pub const MOST_CELLS: usize = 100_000;
-/// How often the queue is asked.
+/// Interval between two polls of the queue.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long a row may take to become visible after its job has ended: file systems on a network keep old listings.
 const SETTLING: Duration = Duration::from_secs(3);
@@ -34,18 +34,18 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// How cells are packed, and further options for the scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Slurm {
-    /// Cells a task; as few as make at most 200 tasks unless given.
+    /// Cells per task; by default as few as make at most 200 tasks.
     pub cells_per_task: Option<usize>,
     /// Arguments of sbatch, such as `--partition=gpu`.
     pub arguments: Vec<String>,
 }
 
-/// What the tasks need, as settled for the study.
+/// The needs of the tasks, as settled for the study.
 #[derive(Clone, Debug)]
 pub struct Needs {
     /// The study's name.
     pub study: String,
-    /// What one cell may take, if that is limited.
+    /// The limits of one cell, if there are any.
     pub timeout: Option<Duration>,
     /// How large its process may become, in bytes.
     pub memory: u64,
@@ -72,7 +72,7 @@ pub struct Waiting {
     pub cell: String,
 }
 
-/// What happens meanwhile.
+/// The events meanwhile.
 pub enum News {
     /// A row has come back, of the cell of this name.
     Row(String),
@@ -220,7 +220,7 @@ fn watch<L: Returned>(
                     return Ok(false);
                 }
             }
-            // A controller that restarts does not answer for a while; the tasks go on.
+            // A restarting controller does not answer; the tasks continue.
             Err(error) if last_answer.elapsed() < PATIENCE => {
                 news(ledger, News::Doing(format!("job {job}: {error}")))?;
             }
@@ -258,7 +258,7 @@ pub fn memory(limit: Option<u64>, option: &str) -> Result<u64> {
     }
 }
 
-/// What to say when a driver leaves its job.
+/// The message when a driver leaves its job.
 pub fn goes_on(job: &str) -> String {
     format!("job {job} goes on; the same command attaches to it, and scancel {job} ends it")
 }

@@ -21,11 +21,11 @@ pub struct JobScript<'a> {
     pub number: usize,
     /// What the tasks need.
     pub needs: &'a Needs,
-    /// Cells a task.
+    /// Cells per task.
     pub each: usize,
     /// Tasks.
     pub n_tasks: usize,
-    /// What the user tells sbatch besides.
+    /// The user's further arguments of sbatch.
     pub arguments: &'a [String],
 }
 
@@ -90,7 +90,7 @@ fn quoted(word: &str) -> Result<String> {
     Ok(quoted.into_owned())
 }
 
-/// What a task may take: the check's limit, a tenth more, and what is not the check's.
+/// The memory of a task: the check's limit, a tenth more, and the overhead.
 fn megabytes(limit: u64) -> u64 {
     (limit + limit / 10 + SLACK).div_ceil(1 << 20)
 }

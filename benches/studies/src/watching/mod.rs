@@ -22,7 +22,7 @@ const STDOUT: &str = "cannot write to stdout";
 const SESSIONS: usize = 20;
 const OPS: usize = 8;
 
-/// What is measured.
+/// The parameters.
 #[derive(Clone, Debug)]
 pub struct WatchStudy {
     /// Output directory for rows, figures and the page.
@@ -41,7 +41,7 @@ struct CourseTemplate {
     level: &'static str,
     fence_every: Option<u64>,
     per_second: Option<u64>,
-    /// Of so many transactions that the study runs, this one runs one.
+    /// This course runs one in this many of the study's transactions.
     part: u64,
 }
 
@@ -70,7 +70,7 @@ const COURSES: [CourseTemplate; 7] = [
         fence_every: Some(5),
         ..course("si-fenced", "si")
     },
-    // What is kept grows, so that a few transactions show it.
+    // Retained data grow, so few transactions are enough.
     CourseTemplate {
         part: 10,
         ..course("ser", "ser")
@@ -78,7 +78,7 @@ const COURSES: [CourseTemplate; 7] = [
     course("timestamps", "timestamps"),
 ];
 
-/// A line of `rows.csv`: how far a watch was.
+/// A line of `rows.csv`: the state of a watch.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct WatchedRow {
     course: &'static str,

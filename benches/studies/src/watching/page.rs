@@ -33,7 +33,7 @@ const HEADINGS: [&str; 7] = [
     "most memory, MB",
 ];
 
-/// Writes figures and the page, and says where the page is.
+/// Writes figures and the page, and prints where the page is.
 pub(super) fn write(
     directory: &Path,
     study: &WatchStudy,

@@ -21,9 +21,9 @@ pub(super) struct StreamShape {
     /// Half are reads, half are blind writes.
     pub(super) ops: usize,
     pub(super) has_stamps: bool,
-    /// Every so many transactions of a session are a fence.
+    /// Every n-th transaction of a session is a fence.
     pub(super) fence_every: Option<u64>,
-    /// Transactions in a second of real time; as many as are taken where nothing is said.
+    /// Transactions per second of real time; unlimited by default.
     pub(super) per_second: Option<u64>,
 }
 
@@ -38,7 +38,7 @@ struct Running {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Version {
+struct StreamVersion {
     value: u64,
     commit: u64,
 }
@@ -54,7 +54,7 @@ enum Moment {
 struct Stream<'a> {
     shape: &'a StreamShape,
     rng: Rng,
-    versions: Vec<Version>,
+    versions: Vec<StreamVersion>,
     sessions: Vec<Running>,
     events: BinaryHeap<Reverse<(u64, Moment, usize)>>,
     n_begun: u64,
@@ -71,7 +71,7 @@ pub(super) fn stream(
     let mut stream = Stream {
         shape,
         rng: Rng::new(7),
-        versions: vec![Version::default(); shape.keys + 1],
+        versions: vec![StreamVersion::default(); shape.keys + 1],
         sessions: (0..shape.sessions).map(|_| Running::default()).collect(),
         events: (0..shape.sessions)
             .map(|at| Reverse((1 + at as u64, Moment::Begins, at)))
@@ -163,7 +163,7 @@ impl Stream<'_> {
             }
             self.n_values += 1;
             let value = self.n_values;
-            self.versions[key] = Version { value, commit };
+            self.versions[key] = StreamVersion { value, commit };
             let _ = write!(it.ops, "[\"w\",{key},{value}],");
         }
     }

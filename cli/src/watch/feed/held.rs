@@ -1,4 +1,4 @@
-//! Lines whose ends may still be filled in: in the file, or by a line of their client.
+//! Lines whose outcomes may still be filled in: in the file, or by a line of their client.
 
 use anyhow::{Context, Result, ensure};
 use kingsnake_history::model::Status;
@@ -10,7 +10,7 @@ use super::lines::EndFields;
 use crate::watch::input::LogInput;
 use crate::watch::reduce::LoggedTxn;
 
-/// A line whose end may still be filled in.
+/// A line whose outcome may still be filled in.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct HeldLine {
     pub(super) source: usize,
@@ -18,12 +18,12 @@ pub(super) struct HeldLine {
     pub(super) line: u64,
     pub(super) text: String,
     pub(super) begin: i64,
-    /// Whether it was delivered with an unknown end because it took too long.
+    /// Whether it was delivered with an unknown outcome because it took too long.
     pub(super) is_given_up: bool,
 }
 
 impl Feed {
-    /// Gives a transaction that was sent with an unknown end its end.
+    /// Sets the outcome of a transaction that was sent with an unknown one.
     pub(super) fn fill(&mut self, end: &EndFields, input: &LogInput) -> Result<()> {
         let session = self.names.sessions.json(&end.session)?;
         let held = self.held.get_mut(&session);
@@ -41,7 +41,7 @@ impl Feed {
         self.go_on(session, input)
     }
 
-    /// A session goes on, or is over: what was held of it has its end now.
+    /// A session continues or ends: its held lines are final now.
     pub(super) fn go_on(&mut self, session: u32, input: &LogInput) -> Result<()> {
         let Some(held) = self.held.remove(&session) else {
             return Ok(());
@@ -70,7 +70,7 @@ impl Feed {
         Ok(())
     }
 
-    /// What a held line says now.
+    /// The current content of a held line.
     fn held_txns(&mut self, held: &HeldLine, input: &LogInput) -> Result<Vec<LoggedTxn>> {
         let again = input.read_again(held.source, held.offset, held.text.len())?;
         let line = again.unwrap_or_else(|| held.text.clone().into_bytes());
@@ -80,7 +80,7 @@ impl Feed {
         Ok(txns)
     }
 
-    /// Gives up on ends that take longer than the limit.
+    /// Gives up on outcomes that take longer than the limit.
     pub fn give_up(&mut self, input: &LogInput) -> Result<()> {
         let Some(limit) = self.unknown_limit else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Lines that are no transactions: the header, and what sessions promise.
+//! Lines that are not transactions: the header, and session announcements.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(super) struct LogHeader {
     #[serde(default)]
     pub(super) sessions: Option<usize>,
     #[serde(default)]
-    #[allow(dead_code)] // A text for people.
+    #[allow(dead_code)] // A description for people.
     pub(super) about: Option<String>,
     #[serde(default)]
     pub(super) tables: Option<Value>,
@@ -27,7 +27,7 @@ pub(super) enum ControlLine {
     End(EndFields),
 }
 
-/// How the last transaction of a session ended, where its line came with an unknown end.
+/// The outcome of the last transaction of a session, if its line had an unknown one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EndFields {

@@ -1,4 +1,4 @@
-//! The rolling certificate: the order of what is settled, appended as it is settled.
+//! The rolling certificate: the order of settled transactions, appended as they are settled.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -45,7 +45,7 @@ pub(super) fn open_certificate(
         .truncate(length == 0 || args.state.is_none())
         .open(path)
         .with_context(shown)?;
-    // What was written after the last snapshot will be written again.
+    // What was written after the last snapshot is written again.
     file.set_len(length).with_context(shown)?;
     file.seek(SeekFrom::Start(length)).with_context(shown)?;
     Ok(BufWriter::new(file))

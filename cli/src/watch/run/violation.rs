@@ -1,44 +1,36 @@
-//! What happens at a violation, and at the limit.
+//! What happens at a violation.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Watch, level_name};
+use super::{FIRST, Watch, level_name};
 use crate::voice::say;
 use crate::watch::confirm::{CheckRequest, Confirmed, confirm};
 use crate::watch::engine::{Engine, WatchViolation};
 use crate::watch::status::Occasion;
 
+/// What is said where the writer's session may be missing.
+const UNANNOUNCED: &str = "No session that was heard of wrote it. If one was not announced, state the number of sessions \
+     (\"sessions\":N in the header, `open` lines, or --sessions N).\n";
+
 impl Watch<'_> {
-    /// Forgets what is kept where it grew too large.
-    pub(super) fn hold_limit(&mut self) -> Result<()> {
-        let Some(limit) = self.args.memory_limit else {
-            return Ok(());
-        };
-        let n_keys = self.feed.names.keys.len() as u64;
-        let Some(engine) = &mut self.engine else {
-            return Ok(());
-        };
-        // The dictionary of keys takes about this much beside the stubs.
-        if engine.n_bytes() as u64 + 40 * n_keys <= limit {
-            return Ok(());
-        }
-        let is_first = !engine.is_partial();
-        engine.forget();
-        let words = "cannot keep up: violations only from here";
-        if is_first {
-            self.voice.warn(words);
-        }
-        if self.args.json {
-            say(&format!("{{\"watch\":\"limit\",\"words\":\"{words}\"}}\n"))?;
-        }
-        Ok(())
+    /// Whether a violation is a read whose writer may be in a session that was not announced. It gets a moment to appear: it begins
+    /// below the watermark, which is an error that names it.
+    pub(super) fn awaits_writer(&mut self) -> bool {
+        let since = *self.unexplained.get_or_insert_with(Instant::now);
+        self.may_lack_session() && since.elapsed() < FIRST
     }
 
-    /// Has a violation checked and told; whether the watch goes on.
+    fn may_lack_session(&self) -> bool {
+        let is_unexplained = self.engine.as_ref().is_some_and(Engine::is_unexplained);
+        is_unexplained && self.feed.sessions.is_unannounced()
+    }
+
+    /// Confirms and reports a violation; returns whether the watch continues.
     pub(super) fn violated(&mut self, violation: WatchViolation) -> Result<bool> {
         if let Some(found) = self.found {
             found.store(true, Ordering::Relaxed);
@@ -62,10 +54,14 @@ impl Watch<'_> {
             .as_ref()
             .map(Engine::pending)
             .unwrap_or_default();
-        let confirmed = confirm(&request, violation, &pending, &self.feed, &self.input)?;
+        let mut confirmed = confirm(&request, violation, &pending, &self.feed, &self.input)?;
         if confirmed.holds == Some(false) {
             bail!("{}", confirmed.words.trim_end());
         }
+        if self.may_lack_session() {
+            confirmed.words.push_str(UNANNOUNCED);
+        }
+        self.unexplained = None;
         self.n_violations += 1;
         self.tell_violation(&level, &confirmed)?;
         if let Ok(mut shared) = self.teller.shared.lock() {
@@ -75,11 +71,9 @@ impl Watch<'_> {
         match self.args.on_violation.as_str() {
             "stop" => Ok(false),
             "continue" => {
-                let words = "going on with what arrives later: reads of anything older are not judged any more";
+                let words = "continuing with later transactions: reads of older values are no longer judged";
                 self.voice.warn(words);
-                if let Some(engine) = &mut self.engine {
-                    engine.forget();
-                }
+                self.forget()?;
                 Ok(true)
             }
             command => {

@@ -1,5 +1,6 @@
-//! A database whose client is no Rust: a small program in its language, written into a directory of ours and run there, with a
-//! socket whose connections are connections of the database. Its protocol is at the top of `bridges/Bridge.java`.
+//! A database whose client is not in Rust: a small program in the client's language, written into a directory of ours
+//! and run there, with a socket whose connections are connections of the database. Its protocol is at the top of
+//! `bridges/Bridge.java`.
 //!
 //! Only its user can reach the socket. The program ends when its standard input does, so it never outlives this process.
 
@@ -9,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::sql::{Answer, Link, Refusal};
+use super::sql::{Answer, Refusal, SqlLink};
 use crate::adapter::Failure;
 use crate::server::Home;
 
-/// A database that says nothing for so long counts as gone.
+/// A database without an answer for this long counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A language with its program.
@@ -56,6 +57,9 @@ impl Bridge {
     ) -> Result<Self, Failure> {
         let own = |error: &dyn std::fmt::Display| Failure::Fatal(error.to_string());
         let home = Home::make("bridge").map_err(|error| own(&error))?;
+        // No server of another user passes through it.
+        let closed = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&home.path, closed).map_err(|error| own(&error))?;
         let source = home.path.join(language.file);
         std::fs::write(&source, language.source).map_err(|error| own(&error))?;
         let mut command = Command::new(program);
@@ -80,7 +84,7 @@ impl Bridge {
         }
         let mut errors = self.child.stderr.take();
         if line.trim() == "ready" {
-            // What a database says while it runs is read, so that it never waits for that.
+            // The database's output is read continuously, so that it never blocks.
             std::thread::spawn(move || {
                 errors.map(|mut it| std::io::copy(&mut it, &mut std::io::sink()))
             });
@@ -100,7 +104,7 @@ impl Bridge {
     }
 
     /// A connection.
-    pub(super) fn connect(&self) -> Result<Box<dyn Link>, Failure> {
+    pub(super) fn connect(&self) -> Result<Box<dyn SqlLink>, Failure> {
         let lost = |error: std::io::Error| Failure::Lost(error.to_string());
         let stream = UnixStream::connect(socket(&self.home.path)).map_err(lost)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
@@ -135,7 +139,7 @@ struct Connection {
     answers: BufReader<UnixStream>,
 }
 
-impl Link for Connection {
+impl SqlLink for Connection {
     fn ask(&mut self, request: &str) -> Result<Result<Answer, Refusal>, Failure> {
         let lost = |error: std::io::Error| Failure::Lost(format!("the bridge: {error}"));
         let line = format!("{request}\n");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::bridge::{self, Bridge};
-use super::sql::{Client, Dialect, Link};
+use super::sql::{Dialect, SqlClient, SqlLink};
 use super::{Target, table};
 use crate::adapter::{Database, DatabaseSession, Failure, Initially, OrderBy};
 
@@ -257,7 +257,7 @@ impl Bridged {
         Bridge::start(&bridge::JAVA, self.setting("java"), &before, &after)
     }
 
-    fn link(&self) -> Result<Box<dyn Link>, Failure> {
+    fn link(&self) -> Result<Box<dyn SqlLink>, Failure> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let bridge = match &mut *running {
             Some(bridge) => bridge,
@@ -291,7 +291,7 @@ impl Database for Bridged {
                 refusal.0
             )));
         }
-        Ok(Box::new(Client {
+        Ok(Box::new(SqlClient {
             link,
             dialect: self.kind.dialect,
             begin: self.level.begin.to_owned(),

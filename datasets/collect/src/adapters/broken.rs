@@ -1,5 +1,5 @@
-//! Deliberate mistakes of an adapter, around any database: a checker that does not find them would not find a mistake of
-//! ours either, and a mistake of ours must not pose as a database's bug.
+//! Deliberate mistakes of an adapter, around any database: a checker that misses them would also miss a mistake of
+//! ours, and a mistake of ours must not look like a bug of the database.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::adapter::{
     VersionLog, Wrote,
 };
 
-/// What the adapter does wrong, every few operations.
+/// The adapter's mistake, every few operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// A write is reported and not sent.
@@ -33,7 +33,7 @@ impl Mistake {
     }
 }
 
-/// How many operations there are for one that goes wrong.
+/// One operation in this many goes wrong.
 const EVERY: u32 = 7;
 
 /// A database whose adapter makes a mistake.

@@ -53,5 +53,7 @@ pub(super) fn numbers(bytes: &[u8]) -> Result<Vec<i64>, Failure> {
 }
 
 fn strange(bytes: &[u8]) -> Failure {
-    Failure::Fatal(format!("found {bytes:?}, which no client wrote"))
+    Failure::Fatal(format!(
+        "found {bytes:?}, which was not written by a client"
+    ))
 }

@@ -29,7 +29,7 @@ pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
 const PREFIX: &[u8] = b"kingsnake/";
 
 struct Etcd {
-    nodes: Vec<Node>,
+    nodes: Vec<EtcdNode>,
     stale_reads: bool,
     order: OrderBy,
     settings: Vec<(String, String)>,
@@ -38,7 +38,7 @@ struct Etcd {
     start: Mutex<i64>,
 }
 
-/// How long our own questions, such as for the log, may take.
+/// Time limit of our own requests, such as for the log.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A key under our prefix.
@@ -70,17 +70,17 @@ fn number(value: &Value) -> i64 {
         .unwrap_or(0)
 }
 
-struct Node {
+struct EtcdNode {
     url: String,
     tls: TlsConfig,
 }
 
-impl Node {
+impl EtcdNode {
     fn new(url: &str) -> Result<Self, Failure> {
-        let (url, authority) = tls::take_https(url)?;
-        Ok(Node {
+        let (url, wanted) = tls::take_https(url)?;
+        Ok(EtcdNode {
             url: url.trim_end_matches('/').to_owned(),
-            tls: tls::https(authority.as_deref())?,
+            tls: tls::https(&wanted)?,
         })
     }
 }
@@ -91,11 +91,11 @@ struct Link {
 }
 
 impl Link {
-    fn new(node: &Node, timeout: Duration) -> Self {
+    fn new(node: &EtcdNode, timeout: Duration) -> Self {
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
             .tls_config(node.tls.clone())
-            // An answer that sends a client elsewhere must not send it to a place without encryption.
+            // A redirect must not lead to a place without encryption.
             .max_redirects(0);
         Link {
             agent: config.build().into(),
@@ -132,7 +132,7 @@ impl Etcd {
             nodes: target
                 .urls
                 .iter()
-                .map(|url| Node::new(url))
+                .map(|url| EtcdNode::new(url))
                 .collect::<Result<_, _>>()?,
             stale_reads: target.isolation == "serializable-reads",
             order: target.version_order,
@@ -191,7 +191,7 @@ impl Database for Etcd {
             let put = json!({"key": coded(&named(encode::register(key))), "value": coded(&cell)});
             link.ask("kv/put", &put)?;
         }
-        // A linearizable read waits until its node has all of this, so no later read there is older than the rows.
+        // A linearizable read waits until its node has all of this, so no later read there sees less.
         for node in 0..self.nodes.len() {
             self.link(node).ask("kv/range", &range)?;
         }
@@ -203,7 +203,7 @@ impl Database for Etcd {
     }
 
     fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(EtcdClient {
             link: Link::new(&self.nodes[session % self.nodes.len()], self.timeout),
             stale_reads: self.stale_reads,
             compares: Vec::new(),
@@ -289,7 +289,7 @@ impl Etcd {
     }
 }
 
-struct Client {
+struct EtcdClient {
     link: Link,
     stale_reads: bool,
     /// What must still hold at the commit.
@@ -301,7 +301,7 @@ struct Client {
     puts: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-impl Client {
+impl EtcdClient {
     fn get(&mut self, key: [u8; 9]) -> Result<Option<Vec<u8>>, Failure> {
         let key = named(key);
         if let Some(bytes) = self.puts.get(&key) {
@@ -328,7 +328,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for EtcdClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.abort()
     }

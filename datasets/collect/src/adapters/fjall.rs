@@ -83,7 +83,7 @@ impl Database for Fjall {
     }
 
     fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(FjallClient {
             handle: self.handle()?,
             open: None,
         }))
@@ -95,12 +95,12 @@ impl Database for Fjall {
     }
 }
 
-struct Client {
+struct FjallClient {
     handle: Handle,
     open: Option<WriteTransaction>,
 }
 
-impl Client {
+impl FjallClient {
     fn transaction(&mut self) -> Result<(&mut WriteTransaction, &OptimisticTxKeyspace), Failure> {
         let keyspace = &self.handle.keyspace;
         let open = self.open.as_mut().map(|it| (it, keyspace));
@@ -108,7 +108,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for FjallClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.open = Some(self.handle.database.write_tx().map_err(fatal)?);
         Ok(())

@@ -1,5 +1,5 @@
-//! `MariaDB`, `MySQL` and Galera: a connection a session, spread over the nodes; version order from the row binlog, by a rank
-//! column or by a trigger.
+//! `MariaDB`, `MySQL` and Galera: one connection per session, spread over the nodes; version order from the row binlog,
+//! by a rank column or by a trigger.
 //!
 //! The rank of a write comes back as `LAST_INSERT_ID`, because an UPDATE returns no row here. The binlog is complete once the
 //! position that it had after the last commit was reached.
@@ -28,14 +28,14 @@ pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
     Ok(Box::new(Mariadb::new(target)?))
 }
 
-struct Node {
+struct MariaDbNode {
     opts: Opts,
     tls: TlsMode,
     /// The address without its password, for messages.
     place: String,
 }
 
-impl Node {
+impl MariaDbNode {
     fn connect(&self) -> mysql::Result<Conn> {
         match Conn::new(self.opts.clone()) {
             Err(mysql::Error::DriverError(DriverError::TlsNotSupported))
@@ -49,7 +49,7 @@ impl Node {
 }
 
 struct Mariadb {
-    nodes: Vec<Node>,
+    nodes: Vec<MariaDbNode>,
     level: String,
     order: OrderBy,
     settings: Vec<(String, String)>,
@@ -78,7 +78,7 @@ impl Mariadb {
                 .write_timeout(Some(Duration::from_secs(20)))
                 .ssl_opts(tls)
                 .prefer_socket(false);
-            Ok(Node {
+            Ok(MariaDbNode {
                 opts: Opts::from(builder),
                 tls: wanted.mode,
                 place,
@@ -145,7 +145,7 @@ impl Mariadb {
                     Err(failure) if is_over => return Err(failure),
                     _ if is_over => {
                         return Err(Failure::Fatal(format!(
-                            "node {node} does not follow the first: it has not its rows after 30 s"
+                            "node {node} does not follow the first: its rows are missing after 30 s"
                         )));
                     }
                     _ => std::thread::sleep(Duration::from_millis(50)),
@@ -274,14 +274,14 @@ impl Database for Mariadb {
         }
         let made = self.make(&mut conn, initially, &refused);
         if made.is_err() {
-            // There are no transactions of CREATE here; what was made before the refusal must go.
+            // CREATE is not transactional here; what was created before the refusal must be removed.
             let _ = self.clean();
         }
         made
     }
 
     fn open(&self, session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(MariaDbClient {
             conn: self.connect(self.place(session).0)?,
             ranked: self.order == OrderBy::Rank,
             updates: self.rows_at_first.load(Ordering::Relaxed),
@@ -456,7 +456,7 @@ fn version(table: &str, row: &BinlogRow) -> Option<(Key, i64)> {
 }
 
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
-struct Client {
+struct MariaDbClient {
     conn: Conn,
     ranked: bool,
     updates: bool,
@@ -464,7 +464,7 @@ struct Client {
     has_written: bool,
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for MariaDbClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.has_written = false;
         self.run("START TRANSACTION")
@@ -572,7 +572,7 @@ impl DatabaseSession for Client {
         if !(self.gtid && self.has_written) {
             return Ok(None);
         }
-        // The commit has happened: that its name cannot be had does not undo it.
+        // The commit has happened; failing to get its name does not undo it.
         Ok(self.conn.query_first("SELECT @@last_gtid").ok().flatten())
     }
 
@@ -590,7 +590,7 @@ fn cell(value: &Value) -> Option<String> {
     }
 }
 
-impl Client {
+impl MariaDbClient {
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
         self.conn
             .query_drop(statement)

@@ -69,6 +69,7 @@ mod tls_any_name;
 use std::path::PathBuf;
 
 use kingsnake_datasets::workloads::WorkloadKind;
+use kingsnake_history::level::{Level, hyphenated};
 use thiserror::Error;
 
 use crate::adapter::{Database, Failure, OrderBy, SessionShare};
@@ -84,10 +85,10 @@ pub struct PromisedLevel {
     pub about: &'static str,
 }
 
-/// Which database to talk to, and how.
+/// The database to talk to, and how.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Addresses, one a node; none for an embedded database's own file.
+    /// Addresses, one per node; none for an embedded database's own file.
     pub urls: Vec<String>,
     /// One of the adapter's levels.
     pub isolation: String,
@@ -103,7 +104,7 @@ pub struct Target {
     pub reads: Option<ReadsAt>,
 }
 
-/// Which nodes answer transactions that only read.
+/// The nodes that run transactions that only read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsAt {
     /// The primary alone, as everything else.
@@ -144,12 +145,12 @@ impl ReadsAt {
     }
 }
 
-/// What several addresses of one database are.
+/// The meaning of several addresses of one database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
     /// It has one address.
     One,
-    /// Nodes of one cluster, all alike.
+    /// Equal nodes of one cluster.
     Alike,
     /// The first is a primary; the others are its standbys, which only answer reads.
     Roles,
@@ -172,7 +173,7 @@ pub struct Adapter {
     pub version_orders: &'static [OrderBy],
     /// Settings and their defaults.
     pub settings: &'static [(&'static str, &'static str)],
-    /// What several addresses are.
+    /// The meaning of several addresses.
     pub nodes: Nodes,
     /// Whether it can be asked by conditions over columns.
     pub has_conditions: bool,
@@ -227,10 +228,17 @@ pub fn adapter(name: &str) -> Result<&'static Adapter, UnknownDatabase> {
 }
 
 impl Adapter {
-    /// The level of a name.
+    /// The level of a name, in any case and with spaces or hyphens, or of another name of the same level.
     pub fn level(&self, name: &str) -> Result<&'static PromisedLevel, UnknownDatabase> {
-        let found = self.levels.iter().find(|it| it.name == name);
-        found.ok_or_else(|| {
+        let of = |name: &str| {
+            let mut levels = self.levels.iter();
+            levels.find(|it| hyphenated(it.name) == hyphenated(name))
+        };
+        let by_alias = || {
+            let level: Level = name.parse().ok()?;
+            level.names().iter().find_map(|it| of(it))
+        };
+        of(name).or_else(by_alias).ok_or_else(|| {
             let names: Vec<&str> = self.levels.iter().map(|it| it.name).collect();
             UnknownDatabase::Isolation {
                 database: self.name,
@@ -349,5 +357,9 @@ fn parse_list(text: &str) -> Result<Vec<i64>, Failure> {
     numbers
         .map(str::parse)
         .collect::<Result<_, _>>()
-        .map_err(|_| Failure::Fatal(format!("a list holds {text:?}, which no client appended")))
+        .map_err(|_| {
+            Failure::Fatal(format!(
+                "a list holds {text:?}, which was not appended by a client"
+            ))
+        })
 }

@@ -11,7 +11,7 @@ use postgres::error::SqlState;
 use postgres::{Client as Connection, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::postgres_session::{Client, Statements};
+use super::postgres_session::{PostgresClient, Statements};
 use super::tls::{self, TlsMode};
 use super::{ReadsAt, Target, table};
 use crate::adapter::{
@@ -454,7 +454,7 @@ impl Database for Postgres {
                 "DELETE FROM kingsnake_registers WHERE k = $1 RETURNING n + 1{name}"
             ))?,
         };
-        Ok(Box::new(Client {
+        Ok(Box::new(PostgresClient {
             connection,
             statements,
             conditions: None,

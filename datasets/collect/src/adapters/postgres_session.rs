@@ -19,7 +19,7 @@ pub(super) struct Statements {
 }
 
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
-pub(super) struct Client {
+pub(super) struct PostgresClient {
     pub(super) connection: Connection,
     pub(super) statements: Statements,
     /// Prepared when the first condition is asked.
@@ -35,7 +35,7 @@ pub(super) struct Client {
     pub(super) snapshot: String,
 }
 
-impl Client {
+impl PostgresClient {
     /// Asks by a condition: the rows, and what snapshot they were chosen on.
     fn ask(
         &mut self,
@@ -67,7 +67,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for PostgresClient {
     fn begin(&mut self) -> Result<(), Failure> {
         let of = |error: postgres::Error| failure(&error);
         self.connection.batch_execute(&self.begin).map_err(of)?;

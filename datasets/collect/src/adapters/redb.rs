@@ -72,7 +72,7 @@ impl Database for Redb {
     }
 
     fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(RedbClient {
             store: self.store()?,
             open: None,
         }))
@@ -84,12 +84,12 @@ impl Database for Redb {
     }
 }
 
-struct Client {
+struct RedbClient {
     store: Arc<Store>,
     open: Option<WriteTransaction>,
 }
 
-impl Client {
+impl RedbClient {
     fn get(&self, key: [u8; 9]) -> Result<Option<Vec<u8>>, Failure> {
         let Some(open) = &self.open else {
             return Err(fatal("no transaction was begun"));
@@ -109,7 +109,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for RedbClient {
     fn begin(&mut self) -> Result<(), Failure> {
         let mut open = self.store.begin_write().map_err(fatal)?;
         open.set_durability(Durability::None).map_err(fatal)?;

@@ -37,7 +37,7 @@ pub(super) fn make(target: &Target) -> Result<Box<dyn Database>, Failure> {
     }))
 }
 
-/// How a transaction makes sure that what it read still holds.
+/// How a transaction ensures that what it read is still current.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Commits {
     Watching,
@@ -154,7 +154,7 @@ impl Database for Redis {
     }
 
     fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
-        Ok(Box::new(Client {
+        Ok(Box::new(RedisClient {
             link: self.connect()?,
             commits: self.commits,
             has_log: self.has_log,
@@ -220,7 +220,7 @@ while at < #ARGV do
 end
 return 1";
 
-struct Client {
+struct RedisClient {
     link: Connection,
     commits: Commits,
     has_log: bool,
@@ -235,7 +235,7 @@ struct Client {
     appends: Vec<(Key, i64)>,
 }
 
-impl Client {
+impl RedisClient {
     fn watch(&mut self, keys: &[Vec<u8>]) -> Result<(), Failure> {
         if self.commits != Commits::Watching {
             return Ok(());
@@ -351,7 +351,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for RedisClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.abort()
     }

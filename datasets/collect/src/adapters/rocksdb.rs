@@ -238,7 +238,7 @@ impl KeyStore for Arc<Store> {
             }
             (txn, read)
         };
-        Ok(Box::new(Open {
+        Ok(Box::new(OpenRocksDb {
             store: Arc::clone(self),
             txn,
             read,
@@ -246,16 +246,16 @@ impl KeyStore for Arc<Store> {
     }
 }
 
-struct Open {
+struct OpenRocksDb {
     store: Arc<Store>,
     txn: Opaque,
     read: Opaque,
 }
 
 // SAFETY: a transaction is used by one thread at a time, which is all that RocksDB asks.
-unsafe impl Send for Open {}
+unsafe impl Send for OpenRocksDb {}
 
-impl Drop for Open {
+impl Drop for OpenRocksDb {
     fn drop(&mut self) {
         // SAFETY: both are ours, and are not used after this.
         unsafe {
@@ -274,7 +274,7 @@ unsafe fn copied(bytes: Bytes, length: usize) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) }.to_vec()
 }
 
-impl KeyTransaction for Open {
+impl KeyTransaction for OpenRocksDb {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let c = &self.store.calls;
         let (place, mut length) = (key.as_ptr().cast(), 0);

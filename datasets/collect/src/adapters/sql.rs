@@ -1,4 +1,4 @@
-//! A database that is asked in SQL through a [`Link`]: the statements that most databases share, and what differs in a [`Dialect`].
+//! A database that is asked in SQL through a [`SqlLink`]: the statements that most databases share, and what differs in a [`Dialect`].
 
 use super::parse_list;
 use crate::adapter::{
@@ -17,7 +17,7 @@ pub(super) enum Answer {
 pub(super) struct Refusal(pub(super) String);
 
 /// A connection.
-pub(super) trait Link: Send {
+pub(super) trait SqlLink: Send {
     /// Asks `begin…`, `commit`, `rollback`, `version`, or `sql` and a statement.
     fn ask(&mut self, request: &str) -> Result<Result<Answer, Refusal>, Failure>;
 }
@@ -45,16 +45,16 @@ impl Dialect {
         }
     }
 
-    fn ask(&self, link: &mut dyn Link, request: &str) -> Result<Answer, Failure> {
+    fn ask(&self, link: &mut dyn SqlLink, request: &str) -> Result<Answer, Failure> {
         link.ask(request)?.map_err(|refusal| self.failure(&refusal))
     }
 
-    fn run(&self, link: &mut dyn Link, statement: &str) -> Result<Answer, Failure> {
+    fn run(&self, link: &mut dyn SqlLink, statement: &str) -> Result<Answer, Failure> {
         self.ask(link, &format!("sql {statement}"))
     }
 
-    /// What the database calls itself.
-    pub(super) fn version(&self, link: &mut dyn Link) -> Result<String, Failure> {
+    /// The database's own name.
+    pub(super) fn version(&self, link: &mut dyn SqlLink) -> Result<String, Failure> {
         match self.ask(link, "version")? {
             Answer::Rows(rows) => Ok(rows.concat().join(" ")),
             Answer::Count(_) => Ok(self.name.to_owned()),
@@ -62,7 +62,11 @@ impl Dialect {
     }
 
     /// Makes the tables and their rows.
-    pub(super) fn prepare(&self, link: &mut dyn Link, initially: Initially) -> Result<(), Failure> {
+    pub(super) fn prepare(
+        &self,
+        link: &mut dyn SqlLink,
+        initially: Initially,
+    ) -> Result<(), Failure> {
         self.ask(link, "begin BEGIN")?;
         self.run(link, &format!("CREATE TABLE {REGISTERS} (k BIGINT NOT NULL PRIMARY KEY, v BIGINT NOT NULL, b BIGINT NOT NULL, n BIGINT NOT NULL)"))?;
         let text = self.text;
@@ -82,8 +86,8 @@ fn insert(key: Key, value: i64, beside: i64, rank: i64) -> String {
 }
 
 /// A session.
-pub(super) struct Client {
-    pub(super) link: Box<dyn Link>,
+pub(super) struct SqlClient {
+    pub(super) link: Box<dyn SqlLink>,
     pub(super) dialect: Dialect,
     /// How a transaction begins.
     pub(super) begin: String,
@@ -92,7 +96,7 @@ pub(super) struct Client {
     pub(super) is_open: bool,
 }
 
-impl Client {
+impl SqlClient {
     fn run(&mut self, statement: &str) -> Result<Answer, Failure> {
         self.dialect.run(&mut *self.link, statement)
     }
@@ -135,7 +139,7 @@ impl Client {
         if !self.is_ranked() {
             return Ok(None);
         }
-        // Nobody else can write the row before this transaction ends.
+        // No other transaction can write the row before this one ends.
         let rows = self.numbers(&format!("SELECT n FROM {REGISTERS} WHERE k = {key}"))?;
         Ok(rows.concat().first().copied())
     }
@@ -155,7 +159,7 @@ impl Client {
     }
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for SqlClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.is_open = true;
         let begin = format!("begin {}", self.begin);

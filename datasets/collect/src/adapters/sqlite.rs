@@ -145,7 +145,7 @@ impl Database for Sqlite {
     fn open(&self, _session: usize) -> Result<Box<dyn DatabaseSession>, Failure> {
         let connection = self.connect()?;
         let (begin, order) = (self.begin, self.order);
-        Ok(Box::new(Client {
+        Ok(Box::new(SqliteClient {
             connection,
             begin,
             order,
@@ -202,13 +202,13 @@ const TRIGGERS: &str = "
     CREATE TRIGGER kingsnake_deleted AFTER DELETE ON kingsnake_registers
         BEGIN INSERT INTO kingsnake_log (k, v) VALUES (old.k, -1); END;";
 
-struct Client {
+struct SqliteClient {
     connection: Connection,
     begin: &'static str,
     order: OrderBy,
 }
 
-impl DatabaseSession for Client {
+impl DatabaseSession for SqliteClient {
     fn begin(&mut self) -> Result<(), Failure> {
         self.run(self.begin)
     }
@@ -388,7 +388,7 @@ fn cell(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Option<String>> 
     })
 }
 
-impl Client {
+impl SqliteClient {
     /// The rows that a statement returned: key, value, rank.
     fn chosen(&self, statement: &str, parameters: &[i64]) -> Result<Vec<Chosen>, Failure> {
         let ranked = self.order == OrderBy::Rank;

@@ -43,17 +43,17 @@ fn fatal(error: impl std::fmt::Display) -> Failure {
 }
 
 /// A store of either version.
-trait Store: Send + Sync {
+trait SurrealStore: Send + Sync {
     fn begin(&self, runtime: Arc<Runtime>) -> Result<Box<dyn KeyTransaction>, Failure>;
     fn close(&self, runtime: &Runtime) -> Result<(), Failure>;
 }
 
 struct SurrealKv {
     version: String,
-    open: fn(PathBuf) -> Result<Arc<dyn Store>, Failure>,
+    open: fn(PathBuf) -> Result<Arc<dyn SurrealStore>, Failure>,
     path: PathBuf,
     runtime: Arc<Runtime>,
-    store: Mutex<Option<Arc<dyn Store>>>,
+    store: Mutex<Option<Arc<dyn SurrealStore>>>,
     settings: Vec<(String, String)>,
 }
 
@@ -77,7 +77,7 @@ impl SurrealKv {
 }
 
 struct Session {
-    store: Arc<dyn Store>,
+    store: Arc<dyn SurrealStore>,
     runtime: Arc<Runtime>,
 }
 
@@ -135,17 +135,17 @@ macro_rules! version {
             use tokio::runtime::Runtime;
             use $library::{Error, LSMIterator as _, Transaction, Tree, TreeBuilder};
 
-            use super::{KeyRows, KeyTransaction, Store, fatal};
+            use super::{KeyRows, KeyTransaction, SurrealStore, fatal};
             use crate::adapter::Failure;
 
-            pub(super) fn open(path: PathBuf) -> Result<Arc<dyn Store>, Failure> {
+            pub(super) fn open(path: PathBuf) -> Result<Arc<dyn SurrealStore>, Failure> {
                 let tree = TreeBuilder::new().with_path(path).build().map_err(fatal)?;
                 Ok(Arc::new(Opened(tree)))
             }
 
             struct Opened(Tree);
 
-            impl Store for Opened {
+            impl SurrealStore for Opened {
                 fn begin(&self, runtime: Arc<Runtime>) -> Result<Box<dyn KeyTransaction>, Failure> {
                     let open = self.0.begin().map_err(fatal)?;
                     Ok(Box::new(Open { open, runtime }))

@@ -1,4 +1,4 @@
-//! TLS of connections: what an address asks for, and which certificates are trusted.
+//! TLS of connections: the requested mode, and the trusted certificates.
 //!
 //! Invariant: a connection that is encrypted has checked that an authority signed the server's certificate, and, unless
 //! `verify-ca` was asked for, that it is for this server's name. An authority of one's own is named by `sslrootcert`.
@@ -20,6 +20,10 @@ pub(super) enum TlsMode {
     AnyName,
 }
 
+/// The files of a client's certificate and of its key.
+#[cfg(feature = "etcd")]
+pub(super) type Identity = (PathBuf, PathBuf);
+
 /// What an address asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TlsWanted {
@@ -31,7 +35,15 @@ pub(super) struct TlsWanted {
 /// Takes the parameters about TLS out of an address: `sslmode` and `sslrootcert` as `PostgreSQL` spells them, or `ssl-mode` and
 /// `ssl-ca` as `MySQL` does.
 pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
-    let (rest, mode, authority) = split(address);
+    let (rest, asked) = split(address);
+    let [mode, authority, certificate, key] = asked;
+    if certificate.or(key).is_some() {
+        return Err(Failure::Fatal(
+            "sslcert and sslkey: a client's certificate is shown to etcd only; log in with a password"
+                .to_owned(),
+        ));
+    }
+    let (mode, authority) = (lower(mode), authority.map(PathBuf::from));
     let mode = match mode.as_deref() {
         None if authority.is_none() && is_here(&rest) => TlsMode::Off,
         None if authority.is_none() => TlsMode::Offered,
@@ -41,7 +53,7 @@ pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
         | Some("require" | "required" | "verify-full" | "verify_identity" | "verify-identity") => {
             TlsMode::Required
         }
-        // Anybody can have a certificate of a public authority for a name of their own.
+        // Anyone can get a certificate from a public authority for a name of their own.
         Some("verify-ca" | "verify_ca") if authority.is_none() => {
             return Err(Failure::Fatal(
                 "sslmode=verify-ca does not check the name, so it needs the file of an authority: sslrootcert=FILE (ssl-ca for MariaDB)"
@@ -58,17 +70,43 @@ pub(super) fn take(address: &str) -> Result<(String, TlsWanted), Failure> {
     Ok((rest, TlsWanted { mode, authority }))
 }
 
+/// Whom a client of etcd believes, and how it proves who it is.
+#[cfg(feature = "etcd")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Encrypted {
+    /// A file of the certificates of trusted authorities. Without it, the public ones are.
+    pub(super) authority: Option<PathBuf>,
+    /// What the client shows.
+    pub(super) identity: Option<Identity>,
+}
+
 /// The same of an address of etcd, whose scheme says whether it is encrypted.
 #[cfg(feature = "etcd")]
-pub(super) fn take_https(address: &str) -> Result<(String, Option<PathBuf>), Failure> {
-    let (rest, mode, authority) = split(address);
+pub(super) fn take_https(address: &str) -> Result<(String, Encrypted), Failure> {
+    let (rest, [mode, authority, certificate, key]) = split(address);
+    let mode = lower(mode);
     let wrong = |why: &str| Err(Failure::Fatal(format!("{rest}: {why}")));
     let is_encrypted = rest.starts_with("https://");
+    let has_file = [&authority, &certificate, &key]
+        .iter()
+        .any(|it| it.is_some());
     match mode.as_deref() {
         None | Some("require" | "required" | "verify-full") if is_encrypted => {
-            Ok((rest, authority))
+            let identity = match (certificate, key) {
+                (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
+                (None, None) => None,
+                _ => return wrong("sslcert and sslkey belong together"),
+            };
+            let authority = authority.map(PathBuf::from);
+            Ok((
+                rest,
+                Encrypted {
+                    authority,
+                    identity,
+                },
+            ))
         }
-        None | Some("disable") if !is_encrypted && authority.is_none() => Ok((rest, None)),
+        None | Some("disable") if !is_encrypted && !has_file => Ok((rest, Encrypted::default())),
         Some("verify-ca") if is_encrypted => wrong(
             "sslmode=verify-ca is not supported for etcd; the certificate's name is always checked",
         ),
@@ -77,9 +115,21 @@ pub(super) fn take_https(address: &str) -> Result<(String, Option<PathBuf>), Fai
     }
 }
 
-/// An address without its parameters about TLS, then the mode in small letters and the file of authorities.
-fn split(address: &str) -> (String, Option<String>, Option<PathBuf>) {
-    let mut found = (None, None);
+/// Parameters about TLS, as PostgreSQL and as MySQL spell them.
+const NAMES: [&[&str]; 4] = [
+    &["sslmode", "ssl-mode", "ssl_mode"],
+    &["sslrootcert", "ssl-ca", "ssl_ca"],
+    &["sslcert", "ssl-cert", "ssl_cert"],
+    &["sslkey", "ssl-key", "ssl_key"],
+];
+
+fn lower(mode: Option<String>) -> Option<String> {
+    mode.map(|it| it.to_ascii_lowercase())
+}
+
+/// An address without its parameters about TLS, and these: the mode, the files of authorities, of a certificate and of its key.
+fn split(address: &str) -> (String, [Option<String>; NAMES.len()]) {
+    let mut found = [const { None }; NAMES.len()];
     let rest = match address.split_once("://") {
         Some((scheme, rest)) => {
             let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -89,24 +139,20 @@ fn split(address: &str) -> (String, Option<String>, Option<PathBuf>) {
         }
         None => kept(address.split(' '), &mut found).join(" "),
     };
-    let (mode, authority) = found;
-    let mode = mode.map(|it| it.to_ascii_lowercase());
-    (rest, mode, authority.map(PathBuf::from))
+    (rest, found)
 }
 
 /// The parameters that are not about TLS.
 fn kept<'a>(
     parameters: impl Iterator<Item = &'a str>,
-    (mode, authority): &mut (Option<String>, Option<String>),
+    found: &mut [Option<String>; NAMES.len()],
 ) -> Vec<&'a str> {
     let mut kept = Vec::new();
     for parameter in parameters {
-        match parameter.split_once('=') {
-            Some(("sslmode" | "ssl-mode" | "ssl_mode", value)) => *mode = Some(value.to_owned()),
-            Some(("sslrootcert" | "ssl-ca" | "ssl_ca", value)) => {
-                *authority = Some(value.to_owned());
-            }
-            _ => kept.push(parameter),
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        match NAMES.iter().position(|names| names.contains(&name)) {
+            Some(at) => found[at] = Some(value.to_owned()),
+            None => kept.push(parameter),
         }
     }
     kept
@@ -138,14 +184,15 @@ fn is_loopback(host: &str) -> bool {
 #[cfg(any(feature = "postgres", feature = "etcd"))]
 const MOST_CERTIFICATES: u64 = 16 << 20;
 
-/// The certificates of a file, of which there is at least one.
+/// The certificates of a file that a parameter names, of which there is at least one.
 #[cfg(any(feature = "postgres", feature = "etcd"))]
-fn authorities(
+fn certificates(
+    name: &str,
     path: &std::path::Path,
 ) -> Result<Vec<rustls::pki_types::CertificateDer<'static>>, Failure> {
     use rustls::pki_types::CertificateDer;
     use rustls::pki_types::pem::PemObject;
-    let fail = |why: String| Failure::Fatal(format!("sslrootcert={}: {why}", path.display()));
+    let fail = |why: String| Failure::Fatal(format!("{name}={}: {why}", path.display()));
     let bytes = kingsnake_datasets::bounded::read_bytes(path, MOST_CERTIFICATES)
         .map_err(|error| fail(error.to_string()))?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
@@ -156,7 +203,7 @@ fn authorities(
     Ok(read)
 }
 
-/// A connector that believes the authority that is wanted, or the public ones.
+/// A connector that trusts the given authority, or the public ones.
 #[cfg(feature = "postgres")]
 pub(super) fn connector(
     wanted: &TlsWanted,
@@ -164,7 +211,7 @@ pub(super) fn connector(
     use std::sync::Arc;
     let mut roots = rustls::RootCertStore::empty();
     if let Some(path) = &wanted.authority {
-        for certificate in authorities(path)? {
+        for certificate in certificates("sslrootcert", path)? {
             roots.add(certificate).map_err(|error| {
                 Failure::Fatal(format!("sslrootcert={}: {error}", path.display()))
             })?;
@@ -194,16 +241,24 @@ pub(super) fn connector(
 
 /// The same for etcd.
 #[cfg(feature = "etcd")]
-pub(super) fn https(authority: Option<&std::path::Path>) -> Result<ureq::tls::TlsConfig, Failure> {
-    use ureq::tls::{Certificate, RootCerts, TlsConfig};
+pub(super) fn https(wanted: &Encrypted) -> Result<ureq::tls::TlsConfig, Failure> {
+    use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+    let read = |name: &str, path: &std::path::Path| -> Result<Vec<Certificate<'static>>, Failure> {
+        let read = certificates(name, path)?;
+        let all = read.iter().map(|it| Certificate::from_der(it).to_owned());
+        Ok(all.collect())
+    };
     let mut config = TlsConfig::builder();
-    if let Some(path) = authority {
-        let read = authorities(path)?;
-        let read: Vec<Certificate<'static>> = read
-            .iter()
-            .map(|it| Certificate::from_der(it).to_owned())
-            .collect();
-        config = config.root_certs(RootCerts::new_with_certs(&read));
+    if let Some(path) = &wanted.authority {
+        config = config.root_certs(RootCerts::new_with_certs(&read("sslrootcert", path)?));
+    }
+    if let Some((certificate, key)) = &wanted.identity {
+        let fail = |why: String| Failure::Fatal(format!("sslkey={}: {why}", key.display()));
+        let pem = kingsnake_datasets::bounded::read_bytes(key, MOST_CERTIFICATES);
+        let pem = pem.map_err(|error| fail(error.to_string()))?;
+        let key = PrivateKey::from_pem(&pem).map_err(|error| fail(error.to_string()))?;
+        let shown = ClientCert::new_with_certs(&read("sslcert", certificate)?, key);
+        config = config.client_cert(Some(shown));
     }
     Ok(config.build())
 }
@@ -239,8 +294,9 @@ mod tests {
         assert_eq!(wanted.authority, Some(PathBuf::from("/ca.pem")));
         assert_eq!(taken("mysql://h/d?ssl-mode=DISABLED").1, TlsMode::Off);
         assert_eq!(taken("host=h sslmode=prefer").1, TlsMode::Offered);
-        // One who names an authority wants it checked.
+        // A named authority is always checked.
         assert_eq!(taken("mysql://[::1]/d?ssl-ca=/ca.pem").1, TlsMode::Required);
+        assert!(take("postgres://h/d?sslcert=/c&sslkey=/k").is_err());
         for unknown in ["allow", "verify-ca", "no", ""] {
             assert!(take(&format!("postgres://h/d?sslmode={unknown}")).is_err());
         }
@@ -261,10 +317,24 @@ mod tests {
                 Some("/ca"),
             ),
         ] {
-            let expected = (rest.to_owned(), authority.map(PathBuf::from));
+            let authority = authority.map(PathBuf::from);
+            let identity = None;
+            let expected = (
+                rest.to_owned(),
+                Encrypted {
+                    authority,
+                    identity,
+                },
+            );
             assert_eq!(take_https(typed).unwrap(), expected);
         }
+        let (rest, wanted) = take_https("https://h:1?sslcert=/c&sslkey=/k").unwrap();
+        assert_eq!(rest, "https://h:1");
+        assert_eq!(wanted.identity, Some(("/c".into(), "/k".into())));
         for refused in [
+            "https://h?sslcert=/c",
+            "https://h?sslkey=/k",
+            "http://h?sslcert=/c&sslkey=/k",
             "http://h?ssl-ca=/ca",
             "http://h?sslmode=require",
             "https://h?sslmode=disable",

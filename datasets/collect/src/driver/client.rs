@@ -1,4 +1,4 @@
-//! One client of a run: begins transactions, carries out their steps, records what it saw, connects again.
+//! One client of a run: begins transactions, runs their steps, records what it saw, reconnects.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -26,9 +26,9 @@ macro_rules! attempt {
     };
 }
 
-/// What a step was answered.
+/// The answer to a step.
 pub(super) enum StepAnswer {
-    /// A read of a register or a row; nothing where there is none.
+    /// A read of a register or a row; `None` if there is no row.
     Cell(Option<StoredCell>),
     /// The elements of a list.
     List(Vec<i64>),
@@ -66,15 +66,15 @@ pub(super) struct Client<'a> {
     is_committing: bool,
     /// What statements of the transaction changed.
     sql_writes: Vec<stated::SqlWrite>,
-    /// Since when no request was answered.
+    /// The time of the first request without an answer.
     lost_since: Option<Instant>,
-    /// Transactions of the session since its last fence; nothing where it had none yet.
+    /// Transactions of the session since its last fence; `None` if it had none yet.
     since_fence: Option<u64>,
 }
 
 impl<'a> Client<'a> {
     pub(super) fn new(shared: &'a Shared<'a>, number: usize, journal: Journal) -> Self {
-        // The streams of neighbouring clients must not be each other's, shifted.
+        // The streams of neighbouring clients must not be shifted copies of each other.
         let seed = shared.run.seed ^ (number as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
         Client {
             shared,
@@ -205,7 +205,7 @@ impl<'a> Client<'a> {
         if !matches!(outcome, Err(Failure::Lost(_))) {
             self.lost_since = None;
         }
-        // What only reads has no effect that could come later.
+        // A transaction that only read has no effect that could come later.
         if end == End::Unknown && shared.database.runs(self.number) != SessionShare::Readers {
             self.name = shared.next_session.fetch_add(1, Ordering::Relaxed);
             self.seen.clear();
@@ -441,7 +441,7 @@ impl<'a> Client<'a> {
         match asked {
             Asked::Insert(number) => {
                 let value = self.value();
-                // Nobody else has this key.
+                // No other client has this key.
                 let key = FIRST_INSERTED + value;
                 let row = conditions::row(number);
                 self.journal

@@ -1,4 +1,4 @@
-//! Runs a script: a thread a session, each told its next step when the order says so.
+//! Runs a script: one thread per session; each gets its next step when the order says so.
 //!
 //! A step that does not return within a moment is taken for blocked: the order goes on, and what its session would do next waits
 //! for it. Where a transaction is aborted, its other steps are left out up to its end.
@@ -36,16 +36,16 @@ pub struct StepTold {
     pub said: String,
 }
 
-/// A session told to take a step: which run, and which step.
+/// A command to take a step: which run, and which step.
 type Told = (usize, usize);
 
-/// What a session says of a step.
+/// A session's report on a step.
 struct Said {
     session: usize,
     outcome: Result<StepEnd, Halt>,
 }
 
-/// What a step came to.
+/// The result of a step.
 struct StepEnd {
     words: String,
     /// How its transaction ended, if it did.
@@ -98,11 +98,11 @@ pub(super) fn run(
                 Ok(play.steps)
             }
         }
-        // The sessions end when nobody can tell them anything any more.
+        // The sessions end when their channels are closed.
     })
 }
 
-/// A session as the order knows it.
+/// The scheduler's state of a session.
 struct PlayedSession {
     tell: Sender<Told>,
     /// Steps that wait for the one under way.
@@ -239,7 +239,7 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// Notes what came of a step, and sends what waited for it; whether a transaction ended.
+    /// Records the result of a step, and sends the next one; returns whether a transaction ended.
     fn hear(&mut self, said: Said) -> Result<bool, Halt> {
         let session = &mut self.sessions[said.session];
         let Some(place) = session.busy.take() else {

@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-use super::process::{Process, find_program, free_port, make_for, password, put_for, run, user};
+use super::certificate::Certificate;
+use super::process::{
+    Process, Promotion, find_program, free_port, make_for, password, put_for, run, user,
+};
 use super::{Private, ServerError, Wanted};
+use crate::fault::ServerFault;
 
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 
@@ -34,6 +38,10 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     let peers = (0..wanted.nodes)
         .map(|_| free_port())
         .collect::<Result<Vec<u16>, _>>()?;
+    // Who joins a cluster as a node has all that is in it.
+    let certificate = is_cluster
+        .then(|| Certificate::make(private, user))
+        .transpose()?;
     let mut primary = 0;
     for node in 0..wanted.nodes {
         let root = private.home.path.join(node.to_string());
@@ -53,6 +61,7 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             "--skip-test-db".to_owned(),
         ];
         run(&install, &args, user)?;
+        let init = format!("--init-file={}", account.display());
         let port = free_port()?;
         if node == 0 {
             primary = port;
@@ -64,7 +73,7 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             format!("--pid-file={}", root.join("pid").display()),
             format!("--port={port}"),
             "--bind-address=127.0.0.1".to_owned(),
-            format!("--init-file={}", account.display()),
+            init.clone(),
             format!("--server-id={}", node + 1),
             "--log-bin=binlog".to_owned(),
             "--log-slave-updates".to_owned(),
@@ -75,13 +84,21 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
             format!("--max-connections={}", wanted.sessions * 2 + 20),
             "--skip-name-resolve".to_owned(),
         ];
-        if is_cluster {
-            args.extend(cluster(node, &peers)?);
+        if let Some(certificate) = &certificate {
+            args.extend(cluster(node, &peers, certificate)?);
         } else if node > 0 {
             args.push("--read-only".to_owned());
         }
         let log = private.home.path.join(format!("{node}.log"));
-        let process = Process::new(program.clone(), args, user, log, port);
+        let mut process = Process::new(program.clone(), args, user, log, port);
+        if wanted.faults.contains(&ServerFault::Failover) && node > 0 {
+            let settings = root.join("client.cnf");
+            let account = format!(
+                "[client]\nhost=127.0.0.1\nport={port}\nuser=kingsnake\npassword={password}\n"
+            );
+            put_for(&settings, &account, user)?;
+            process.promotion = Some(promotion(&settings, &init)?);
+        }
         let url = format!("mysql://kingsnake:{password}@127.0.0.1:{port}/kingsnake");
         private.add(process, url)?;
         // One node after another: the later ones take their data from the first.
@@ -100,7 +117,35 @@ fn follow(primary: u16, password: &str) -> String {
     )
 }
 
-fn cluster(node: usize, peers: &[u16]) -> Result<Vec<String>, ServerError> {
+/// Applies what the replica has received, and lets clients write.
+const PROMOTE: &str = r#"
+set -e
+received=$("$0" "$1" -e 'SHOW SLAVE STATUS\G' | sed -n 's/^ *Gtid_IO_Pos: *//p')
+exec "$0" "$1" -e "SELECT MASTER_GTID_WAIT('$received', 20); STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0"
+"#;
+
+/// What makes a replica a primary, which its init file would make a replica again.
+fn promotion(settings: &Path, init: &str) -> Result<Promotion, ServerError> {
+    let client = find_program(&["mariadb", "mysql"], " (Debian's package: mariadb-client)")?;
+    let settings = format!("--defaults-file={}", settings.display());
+    let words = [
+        "-c",
+        PROMOTE.trim(),
+        &client.display().to_string(),
+        &settings,
+    ];
+    Ok(Promotion {
+        program: find_program(&["sh"], "")?,
+        args: words.map(str::to_owned).into(),
+        gone: vec!["--read-only".to_owned(), init.to_owned()],
+    })
+}
+
+fn cluster(
+    node: usize,
+    peers: &[u16],
+    certificate: &Certificate,
+) -> Result<Vec<String>, ServerError> {
     let all: Vec<String> = peers
         .iter()
         .map(|port| format!("127.0.0.1:{port}"))
@@ -121,8 +166,13 @@ fn cluster(node: usize, peers: &[u16]) -> Result<Vec<String>, ServerError> {
         "--wsrep-sst-method=rsync".to_owned(),
         format!("--wsrep-sst-receive-address=127.0.0.1:{sst}"),
         format!(
-            "--wsrep-provider-options=base_port={};gmcast.listen_addr=tcp://127.0.0.1:{};ist.recv_addr=127.0.0.1:{ist};gcache.size=16M",
-            peers[node], peers[node]
+            "--wsrep-provider-options=base_port={};gmcast.listen_addr=ssl://127.0.0.1:{};ist.recv_addr=ssl://127.0.0.1:{ist};\
+             gcache.size=16M;socket.ssl_cert={};socket.ssl_key={};socket.ssl_ca={}",
+            peers[node],
+            peers[node],
+            certificate.certificate,
+            certificate.key,
+            certificate.certificate
         ),
         "--innodb-autoinc-lock-mode=2".to_owned(),
     ])

@@ -1,9 +1,10 @@
-//! Private servers: processes of installed packages, on loopback, in a temporary directory, never as root, and gone
-//! afterwards. They are for their owner only: a random password, files that others cannot read.
+//! Private servers: processes of installed packages, on loopback, in a temporary directory, never as root, and removed
+//! afterwards. They are for their owner only: a random password, and files that others cannot read.
 //!
 //! A server dies with the collector (`setpriv --pdeathsig`), and directories that a killed collector left behind are removed
 //! by the next one. Packages are never installed from here.
 
+mod certificate;
 mod clock;
 mod disk;
 mod etcd;
@@ -47,20 +48,20 @@ pub enum ServerError {
     DidNotStart {
         /// The program.
         program: String,
-        /// What it said last.
+        /// Its last output.
         why: String,
     },
-    /// What is to be done to it cannot be done.
+    /// The fault is not possible.
     #[error("{0}")]
     CannotSuffer(String),
-    /// The file system or the system says no.
+    /// A file system or system error.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
 }
 
-/// How long a server may take to start.
+/// Time limit for starting a server.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often one is started before the last error is returned.
+/// How often a start is tried before the last error is returned.
 const ATTEMPTS: usize = 3;
 
 /// A private server, or a cluster of them. Dropping it ends its processes and removes its files.
@@ -73,7 +74,7 @@ pub struct Private {
     pub urls: Vec<String>,
 }
 
-/// What a server is to be like.
+/// The properties of a server.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The database, as typed.
@@ -86,7 +87,7 @@ pub struct Wanted<'a> {
     pub binary: Option<&'a Path>,
     /// Whether the first node is a primary and the others its replicas, of a database that has both that and a cluster.
     pub has_roles: bool,
-    /// What will be done to it.
+    /// The faults that it must support.
     pub faults: &'a [ServerFault],
 }
 
@@ -147,9 +148,15 @@ impl Private {
     }
 
     fn start_once(wanted: &Wanted<'_>) -> Result<Self, ServerError> {
-        if wanted.faults.contains(&ServerFault::Failover) && wanted.database != "postgres" {
+        let has_standby = wanted.nodes > 1
+            && match wanted.database {
+                "postgres" => true,
+                "mariadb" => wanted.has_roles,
+                _ => false,
+            };
+        if wanted.faults.contains(&ServerFault::Failover) && !has_standby {
             return Err(ServerError::CannotSuffer(
-                "failover promotes a standby of PostgreSQL: collect postgres --start --nodes 2"
+                "--fault failover promotes a standby: collect postgres --start --nodes 2, or collect mariadb --start --nodes 2 --reads primary"
                     .into(),
             ));
         }
@@ -259,14 +266,14 @@ impl Private {
         }
     }
 
-    /// Takes all room that a node's disk has left.
+    /// Fills a node's disk.
     pub fn fill(&self, node: usize) {
         if let Some(disk) = self.disks.get(node) {
             disk.fill();
         }
     }
 
-    /// Gives that room back.
+    /// Frees that space.
     pub fn free(&self, node: usize) {
         if let Some(disk) = self.disks.get(node) {
             disk.free();

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::process::{
-    Process, User, find_program, free_port, make_for, password, put_for, run, user,
+    Process, Promotion, User, find_program, free_port, make_for, password, put_for, run, user,
 };
 use super::{Private, ServerError, Wanted};
 use crate::fault::ServerFault;
@@ -37,7 +37,7 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     let password = password()?;
     let mut primary = 0;
     for number in 0..wanted.nodes {
-        let node = Node {
+        let node = PostgresServer {
             root: private.home.path.join(number.to_string()),
             port: free_port()?,
             user,
@@ -63,7 +63,11 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
         if wanted.faults.contains(&ServerFault::Failover) {
             let data = node.data();
             let args = ["promote", "-w", "-D", &data].map(str::to_owned);
-            process.promotion = Some((find("pg_ctl", wanted)?, args.to_vec()));
+            process.promotion = Some(Promotion {
+                program: find("pg_ctl", wanted)?,
+                args: args.to_vec(),
+                gone: Vec::new(),
+            });
         }
         let url = format!(
             "postgres://kingsnake:{password}@127.0.0.1:{}/postgres",
@@ -75,13 +79,13 @@ pub(super) fn start(private: &mut Private, wanted: &Wanted<'_>) -> Result<(), Se
     Ok(())
 }
 
-struct Node {
+struct PostgresServer {
     root: PathBuf,
     port: u16,
     user: Option<User>,
 }
 
-impl Node {
+impl PostgresServer {
     fn data(&self) -> String {
         self.root.join("data").display().to_string()
     }

@@ -23,7 +23,7 @@ pub(super) struct User {
     gid: u32,
 }
 
-/// Who runs the server: the package's own user where this is root, else the user of this process.
+/// The user who runs the server: the package's own user if this is root, otherwise the user of this process.
 pub(super) fn user(name: &str) -> Option<User> {
     if !geteuid().is_root() {
         return None;
@@ -54,10 +54,18 @@ pub(super) struct Process {
     /// Added to its environment.
     pub(super) env: Vec<(String, String)>,
     /// What makes it a primary.
-    pub(super) promotion: Option<(PathBuf, Vec<String>)>,
+    pub(super) promotion: Option<Promotion>,
     /// Whether it was ended for good.
     pub(super) is_out: bool,
     child: Option<Child>,
+}
+
+/// A program that makes a standby a primary.
+pub(super) struct Promotion {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    /// Arguments of the server that it is no longer started with.
+    pub(super) gone: Vec<String>,
 }
 
 const PREFIX: &str = "kingsnake-server-";
@@ -101,7 +109,7 @@ impl Home {
     }
 }
 
-/// Who made a directory.
+/// The creator of a directory.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
     /// The machine, and which of its starts: nothing is known about the processes of another.
@@ -193,7 +201,7 @@ pub(super) fn put_for(path: &Path, text: &str, user: Option<User>) -> Result<(),
     }
 }
 
-/// A password that cannot be guessed, of letters that need no quotes anywhere.
+/// A random password of letters that need no quotes.
 pub(super) fn password() -> Result<String, ServerError> {
     let mut bytes = [0; 24];
     let random = Path::new("/dev/urandom");
@@ -416,11 +424,13 @@ impl Process {
         }
     }
 
-    pub(super) fn promote(&self) -> Result<(), ServerError> {
-        match &self.promotion {
-            Some((program, args)) => run(program, args, self.user),
-            None => Err(ServerError::CannotSuffer("it is no standby".into())),
-        }
+    pub(super) fn promote(&mut self) -> Result<(), ServerError> {
+        let Some(promotion) = &self.promotion else {
+            return Err(ServerError::CannotSuffer("not a standby".into()));
+        };
+        run(&promotion.program, &promotion.args, self.user)?;
+        self.args.retain(|it| !promotion.gone.contains(it));
+        Ok(())
     }
 
     /// The process and all below it.

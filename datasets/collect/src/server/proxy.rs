@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[derive(Default)]
-struct Shared {
+struct ProxyState {
     /// Client and server ends of what is open.
     pairs: Mutex<Vec<(TcpStream, TcpStream)>>,
     delay: AtomicU64,
@@ -18,7 +18,7 @@ struct Shared {
 
 /// Listens on loopback until it is dropped.
 pub struct Proxy {
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     address: SocketAddr,
 }
 
@@ -31,7 +31,7 @@ impl Proxy {
             .ok_or_else(|| io::Error::other("no such host"))?;
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<ProxyState>::default();
         shared.send_to(target);
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || accept(&listener, &accepting));
@@ -85,7 +85,7 @@ impl Drop for Proxy {
     }
 }
 
-impl Shared {
+impl ProxyState {
     fn pairs(&self) -> MutexGuard<'_, Vec<(TcpStream, TcpStream)>> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +99,7 @@ impl Shared {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<ProxyState>) {
     for client in listener.incoming() {
         if shared.closed.load(Ordering::Relaxed) {
             return;
@@ -111,7 +111,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(client: TcpStream, target: SocketAddr, shared: &Arc<Shared>) -> io::Result<()> {
+fn serve(client: TcpStream, target: SocketAddr, shared: &Arc<ProxyState>) -> io::Result<()> {
     let server = TcpStream::connect_timeout(&target, Duration::from_secs(2))?;
     for end in [&client, &server] {
         end.set_nodelay(true)?;
@@ -127,7 +127,7 @@ fn serve(client: TcpStream, target: SocketAddr, shared: &Arc<Shared>) -> io::Res
     Ok(())
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, shared: &Shared) {
+fn pass(mut from: TcpStream, mut to: TcpStream, shared: &ProxyState) {
     let mut buffer = [0; 1 << 14];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         let delay = shared.delay.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
 //! What the tests of all databases share: collect, read, check.
-#![allow(dead_code, clippy::print_stdout, clippy::unwrap_used)] // Each suite uses its part, says what it saw, and may panic.
+#![allow(dead_code, clippy::print_stdout, clippy::unwrap_used)] // Each suite uses its part, prints what it saw, and may panic.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -191,7 +191,7 @@ impl<'a> CollectCase<'a> {
         }
     }
 
-    /// A level that allows an anomaly shows it sooner or later: tries again with more transactions, and says so if it
+    /// A level that allows an anomaly shows it sooner or later: tries again with more transactions, and reports if it
     /// never did, because nothing guarantees it.
     pub fn should_violate(&self, level: Level) {
         let mut case = CollectCase {
@@ -216,7 +216,7 @@ impl<'a> CollectCase<'a> {
     }
 }
 
-/// A private server, or nothing, loudly, where its package is not installed.
+/// A private server; prints a notice and returns `None` if its package is not installed.
 pub fn server(database: &str, nodes: usize) -> Option<Private> {
     start(&Wanted {
         nodes,
@@ -225,7 +225,7 @@ pub fn server(database: &str, nodes: usize) -> Option<Private> {
     })
 }
 
-/// A private server as it is wanted, or nothing, loudly.
+/// A private server with these properties; prints a notice and returns `None` if its package is not installed.
 pub fn start(wanted: &Wanted<'_>) -> Option<Private> {
     match Private::start(wanted) {
         Ok(server) => Some(server),

@@ -20,7 +20,7 @@ const RECORD: &[u8] = b"#jepsen.history.Op";
 
 /// What stands after `:value`.
 #[derive(Clone, Copy)]
-enum Found {
+enum FoundField {
     Nothing,
     Int(i64),
     Pair(i64, i64),
@@ -178,7 +178,7 @@ impl<'a> Reader<'_, '_, 'a> {
         }
         let (mut kind, mut f, mut process) = (None, None, None);
         let (mut time, mut index) = (None, None);
-        let mut value = Found::Nothing;
+        let mut value = FoundField::Nothing;
         let mut n_seen = 0_u32;
         loop {
             self.blanks();
@@ -256,12 +256,12 @@ impl<'a> Reader<'_, '_, 'a> {
         })
     }
 
-    fn value(&mut self, kind: Option<EventKind>) -> Option<Found> {
+    fn value(&mut self, kind: Option<EventKind>) -> Option<FoundField> {
         if self.nil() {
-            return Some(Found::Nothing);
+            return Some(FoundField::Nothing);
         }
         if !self.cursor.rest().starts_with(b"[") {
-            return self.int().map(Found::Int);
+            return self.int().map(FoundField::Int);
         }
         let value_at = self.cursor.at;
         self.cursor.at += 1;
@@ -270,10 +270,12 @@ impl<'a> Reader<'_, '_, 'a> {
             let is_step = self.begins_step();
             self.cursor.at = value_at;
             if kind == Some(EventKind::Invoke) && is_step && self.skip() {
-                return Some(Found::Skipped(value_at));
+                return Some(FoundField::Skipped(value_at));
             }
             self.cursor.at = value_at;
-            return self.steps().map(|(first, end)| Found::Steps(first, end));
+            return self
+                .steps()
+                .map(|(first, end)| FoundField::Steps(first, end));
         }
         let one = self.int()?;
         self.blanks();
@@ -286,9 +288,9 @@ impl<'a> Reader<'_, '_, 'a> {
             if !self.cursor.pass(b']') {
                 return None;
             }
-            Found::KeyedPair(one, expected, new)
+            FoundField::KeyedPair(one, expected, new)
         } else {
-            Found::Pair(one, self.int()?)
+            FoundField::Pair(one, self.int()?)
         };
         self.blanks();
         self.cursor.pass(b']').then_some(found)
@@ -439,12 +441,14 @@ impl<'a> Reader<'_, '_, 'a> {
     fn steps_of(
         &mut self,
         f: Option<F>,
-        value: Found,
+        value: FoundField,
     ) -> Option<(bool, (u32, u32), Option<usize>)> {
         let first = self.part.steps.len() as u32;
         let (key, action, content) = match (f, value) {
-            (None | Some(F::Txn), Found::Nothing) => return Some((false, (first, first), None)),
-            (_, Found::Steps(start, end)) => {
+            (None | Some(F::Txn), FoundField::Nothing) => {
+                return Some((false, (first, first), None));
+            }
+            (_, FoundField::Steps(start, end)) => {
                 // An empty value is one of steps only for transactions.
                 if start == end && !matches!(f, None | Some(F::Txn)) {
                     return None;
@@ -452,17 +456,21 @@ impl<'a> Reader<'_, '_, 'a> {
                 self.part.has_txns = true;
                 return Some((true, (start, end), None));
             }
-            (None | Some(F::Txn), Found::Skipped(at)) => {
+            (None | Some(F::Txn), FoundField::Skipped(at)) => {
                 self.part.has_txns = true;
                 return Some((true, (first, first), Some(at)));
             }
-            (Some(F::Read), Found::Nothing) => (None, Action::Read, Content::Nil),
-            (Some(F::Read), Found::Int(value)) => (None, Action::Read, one(value)),
-            (Some(F::Write), Found::Int(value)) => (None, Action::Write, one(value)),
-            (Some(F::Read), Found::Pair(key, value)) => (Some(key), Action::Read, one(value)),
-            (Some(F::Write), Found::Pair(key, value)) => (Some(key), Action::Write, one(value)),
-            (Some(F::Cas), Found::Pair(expected, new)) => (None, Action::Cas, pair(expected, new)),
-            (Some(F::Cas), Found::KeyedPair(key, expected, new)) => {
+            (Some(F::Read), FoundField::Nothing) => (None, Action::Read, Content::Nil),
+            (Some(F::Read), FoundField::Int(value)) => (None, Action::Read, one(value)),
+            (Some(F::Write), FoundField::Int(value)) => (None, Action::Write, one(value)),
+            (Some(F::Read), FoundField::Pair(key, value)) => (Some(key), Action::Read, one(value)),
+            (Some(F::Write), FoundField::Pair(key, value)) => {
+                (Some(key), Action::Write, one(value))
+            }
+            (Some(F::Cas), FoundField::Pair(expected, new)) => {
+                (None, Action::Cas, pair(expected, new))
+            }
+            (Some(F::Cas), FoundField::KeyedPair(key, expected, new)) => {
                 (Some(key), Action::Cas, pair(expected, new))
             }
             _ => return None,

@@ -12,7 +12,7 @@ use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 
 /// Gives a builder the steps of transactions.
-pub(super) struct Feed<'a> {
+pub(super) struct JepsenFeed<'a> {
     input: Input<'a>,
     events: &'a Events,
     is_list: bool,
@@ -22,9 +22,9 @@ pub(super) struct Feed<'a> {
     placed: Vec<FxHashMap<u32, ListPlace>>,
 }
 
-impl<'a> Feed<'a> {
+impl<'a> JepsenFeed<'a> {
     pub(super) fn new(input: Input<'a>, events: &'a Events, is_list: bool) -> Self {
-        Feed {
+        JepsenFeed {
             input,
             events,
             is_list,

@@ -30,7 +30,7 @@ pub(super) struct SharedLists {
 pub(super) enum Known {
     /// All of it.
     Whole(u32, u32),
-    /// The first so many bytes are the longest list.
+    /// The first this many bytes are the longest list.
     Begin(usize),
     /// Nothing.
     No,

@@ -6,9 +6,9 @@
 use kingsnake_history::model::{HistoryBuilder, Status, Token};
 
 use super::events::{EventId, EventKind, Events, MicroOp, numbered};
-use super::feed::Feed;
+use super::feed::JepsenFeed;
 use super::processes::{Lanes, Processes, Waiting};
-use super::survey::{Clock, Survey};
+use super::survey::{LogClock, Survey};
 use crate::cursor::Input;
 use crate::error::{InputProblem, ReadError};
 
@@ -48,7 +48,7 @@ impl Txn {
     }
 }
 
-/// So many transactions are looked up at once.
+/// Number of transactions looked up at once.
 const AHEAD: usize = 32;
 
 /// Makes a history of the events.
@@ -65,7 +65,7 @@ pub(super) fn build(
         builder.initial_everywhere(Token::Nil);
     }
     events.declare(input, builder)?;
-    let mut feed = Feed::new(input, events, survey.has_lists);
+    let mut feed = JepsenFeed::new(input, events, survey.has_lists);
     let mut lanes = Lanes::default();
     builder.reserve_ops(survey.n_steps);
     builder.reserve_txns(txns.len(), survey.n_writes);
@@ -167,11 +167,11 @@ fn completes(events: &Events, invoke: EventId, completion: EventId) -> bool {
     !events.event(completion).has_steps || repeats()
 }
 
-fn moment(clock: Clock, events: &Events, id: EventId) -> Option<i64> {
+fn moment(clock: LogClock, events: &Events, id: EventId) -> Option<i64> {
     match clock {
-        Clock::None => None,
-        Clock::Time => events.event(id).time.get(),
-        Clock::Index => events.event(id).index.get(),
-        Clock::Order => Some(events.number(id)),
+        LogClock::None => None,
+        LogClock::Time => events.event(id).time.get(),
+        LogClock::Index => events.event(id).index.get(),
+        LogClock::Order => Some(events.number(id)),
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the events of a log in parts, one thread a part.
+//! Reads the events of a log in parts, one thread per part.
 //!
 //! Where a part begins is a guess: a line or a map that looks like an event. A part's events count only if the part before
 //! ended exactly there, outside of any event and within the same brackets; else what the guess missed is read again from where
@@ -15,7 +15,7 @@ use crate::cursor::Cursor;
 use crate::error::ReadError;
 use crate::split;
 
-/// After so many events the rest of a part is guessed to be like them.
+/// After this many events the rest of a part is assumed to be similar.
 const SAMPLE: u32 = 4096;
 
 /// Between two events: a place, and the bracket that is to end the history, if one was opened.

@@ -115,7 +115,7 @@ impl Lanes {
         builder: &mut HistoryBuilder,
     ) -> SessionId {
         let Some(name) = name else {
-            // Nobody says who ran it, so it follows nothing.
+            // The process is unknown, so it follows nothing.
             self.n_alone += 1;
             let alone = builder.text(&format!("unnamed {}", self.n_alone));
             return builder.session(alone);

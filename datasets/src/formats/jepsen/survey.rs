@@ -1,4 +1,4 @@
-//! What holds of all events of a log together, which says how to take each: looked up in one pass, one thread a part.
+//! Properties of all events of a log together, which determine how to read each: found in one pass, one thread per part.
 
 use rayon::prelude::*;
 
@@ -6,7 +6,7 @@ use super::events::{Action, ClientEvent, Content, EventKind, Events, MicroOp, Pa
 
 /// Where real time comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
+pub(super) enum LogClock {
     None,
     Time,
     Index,
@@ -93,15 +93,15 @@ impl Survey {
     }
 
     /// Invocations give real time: by `:time` where it runs, else by `:index`, else by their order in the file.
-    pub(super) fn clock(&self) -> Clock {
+    pub(super) fn clock(&self) -> LogClock {
         if !self.has_invocations {
-            Clock::None
+            LogClock::None
         } else if self.has_time && self.time_runs {
-            Clock::Time
+            LogClock::Time
         } else if self.has_index {
-            Clock::Index
+            LogClock::Index
         } else {
-            Clock::Order
+            LogClock::Order
         }
     }
 }
@@ -134,9 +134,9 @@ mod tests {
             let parts = parts.iter().map(|times| part(times));
             parts.fold(Survey::NOTHING, Survey::join).clock()
         };
-        assert_eq!(clock(&[&[3, 3], &[], &[3]]), Clock::Order);
-        assert_eq!(clock(&[&[3, 3], &[], &[4]]), Clock::Time);
-        assert_eq!(clock(&[&[], &[3, 4]]), Clock::Time);
-        assert_eq!(clock(&[&[]]), Clock::None);
+        assert_eq!(clock(&[&[3, 3], &[], &[3]]), LogClock::Order);
+        assert_eq!(clock(&[&[3, 3], &[], &[4]]), LogClock::Time);
+        assert_eq!(clock(&[&[], &[3, 4]]), LogClock::Time);
+        assert_eq!(clock(&[&[]]), LogClock::None);
     }
 }

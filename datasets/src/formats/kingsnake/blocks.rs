@@ -38,7 +38,7 @@ pub(super) enum ListOp {
 
 /// What a line holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum LineContent {
     /// Reads and writes, which end there among the block's.
     Numbers(usize),
     /// Appends and reads of lists, which end there among the block's.
@@ -52,7 +52,7 @@ pub(super) enum Content {
 pub(super) struct Line {
     /// Where it starts in the file.
     pub(super) at: usize,
-    pub(super) content: Content,
+    pub(super) content: LineContent,
     pub(super) id: i64,
     pub(super) session: i64,
     pub(super) status: Status,
@@ -236,7 +236,7 @@ impl Scanner<'_> {
         self.at = length.map_or(self.bytes.len(), |length| at + length + 1);
         Line {
             at,
-            content: Content::Other,
+            content: LineContent::Other,
             id: 0,
             session: 0,
             status: Status::Committed,
@@ -266,10 +266,10 @@ impl Scanner<'_> {
             || self.bytes[self.at..].starts_with(b"[\"rl\",")
         {
             self.lists(block)?;
-            Content::Lists(block.lists.len())
+            LineContent::Lists(block.lists.len())
         } else {
             self.numbers(block)?;
-            Content::Numbers(block.numbers.len())
+            LineContent::Numbers(block.numbers.len())
         };
         self.expect(b"}\n")?;
         Some(Line {
@@ -411,17 +411,17 @@ mod tests {
                     {\"id\":5,\"session\":2,\"ops\":[]}\n\
                     {\"id\":6,\"session\":2,\"begin\":4,\"commit\":3,\"ops\":[]}\n";
         let block = scanned(text);
-        let contents: Vec<Content> = block.lines.iter().map(|line| line.content).collect();
+        let contents: Vec<LineContent> = block.lines.iter().map(|line| line.content).collect();
         assert_eq!(
             contents,
             [
-                Content::Numbers(2),
-                Content::Other,
-                Content::Lists(2),
-                Content::Other,
-                Content::Other,
-                Content::Numbers(2),
-                Content::Other,
+                LineContent::Numbers(2),
+                LineContent::Other,
+                LineContent::Lists(2),
+                LineContent::Other,
+                LineContent::Other,
+                LineContent::Numbers(2),
+                LineContent::Other,
             ]
         );
         let starts: Vec<usize> = block.lines.iter().map(|line| line.at).collect();
@@ -452,7 +452,7 @@ mod tests {
         let done: Result<(), ()> = for_each(text.as_bytes(), 0, |block| {
             n_blocks += 1;
             for line in block.lines {
-                assert_eq!((line.id, line.content), (next, Content::Numbers(0)));
+                assert_eq!((line.id, line.content), (next, LineContent::Numbers(0)));
                 next += 1;
             }
             Ok(())

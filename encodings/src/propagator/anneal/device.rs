@@ -8,7 +8,7 @@ use super::field::Field;
 use super::line::{Line, spaced};
 
 impl Line {
-    /// How large the line is for a device, without laying it out.
+    /// The size of the line for a device, without laying it out.
     pub fn cooling_size(&self, n_sweeps: usize) -> CoolingSize {
         let field = self.field();
         let movers = self.colours().iter().flatten();
@@ -81,7 +81,7 @@ fn list(field: &Field, id: u32, words: &mut Vec<u32>) -> NodeReads {
     reads
 }
 
-/// Lets a device cool a line that it took. An error is a warning: the CPU cools instead.
+/// Lets a device cool a line that it accepted. An error is a warning: the CPU cools instead.
 pub(super) fn cool(
     cooler: &mut dyn Cooler,
     task: &Cooling,
@@ -92,7 +92,7 @@ pub(super) fn cool(
         Ok(cooled) if cooled.points.len() == task.points.len() => Ok(Some(cooled)),
         Ok(_) => Err("the device returned no points".to_owned()),
         Err(DeviceError::Failed(why)) => Err(why),
-        // The budget ended; the next poll finds it.
+        // The budget ended; the next poll notices it.
         Err(DeviceError::Stopped(_)) => Ok(None),
     }
 }
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// A device that does something at random within what it may.
+    /// A device that moves points at random within the constraints.
     struct Double {
         rng: Rng,
         offer: Offer,

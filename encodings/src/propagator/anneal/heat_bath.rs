@@ -10,9 +10,9 @@ use super::field::Field;
 /// The ends of the line, which no node has.
 const FIRST: u32 = 0;
 const LAST: u32 = u32::MAX;
-/// What a violated constraint costs before it is raised.
+/// The cost of a violated constraint before it is raised.
 pub(super) const UNIT: i32 = 4;
-/// Places that cost so much more than the best weigh nothing at any temperature that is used.
+/// Places that cost this much more than the best have weight 0 at every temperature in use.
 const COSTS: usize = 64 * UNIT as usize;
 
 /// By cost above the least, its Boltzmann weight.
@@ -32,7 +32,7 @@ impl Weights {
     }
 }
 
-/// What each constraint costs.
+/// The cost of each constraint.
 pub(super) trait Costs {
     fn of(&self, constraint: u32) -> i32;
 }

@@ -14,9 +14,9 @@ use super::colour::colours;
 use super::field::Field;
 use super::heat_bath::{Equal, HeatBath, Scratch, UNIT, Weights};
 
-/// Colours of fewer nodes are not worth the other threads.
+/// Colours with fewer nodes are moved by one thread.
 const PARALLEL: usize = 256;
-/// So many nodes a thread moves at a time.
+/// Number of nodes that a thread moves at a time.
 const CHUNK: usize = 64;
 
 /// The points.
@@ -39,7 +39,7 @@ pub(crate) struct Line {
     n_sweeps: u64,
 }
 
-/// What the moves of some nodes change.
+/// The changes of some moves.
 #[derive(Default)]
 struct Moved {
     places: Vec<(u32, u32)>,
@@ -112,12 +112,12 @@ impl Line {
         self.field.n_nodes()
     }
 
-    /// How many constraints are violated.
+    /// Number of violated constraints.
     pub fn n_violated(&self) -> usize {
         self.violated.members.len()
     }
 
-    /// How many moves were made.
+    /// Number of moves.
     pub fn n_moves(&self) -> u64 {
         self.n_moves
     }
@@ -400,7 +400,7 @@ mod tests {
     }
 
     impl Case {
-        /// What the places say, counted anew. No known edge may run backward.
+        /// The violated constraints, counted from the places. No known edge may run backward.
         fn counted(&self) -> usize {
             let places = self.line.places(self.line.points());
             for node in 0..places.len() as u32 {

@@ -8,7 +8,7 @@
 //! constraint costs more each time it is met violated, and less again while it is not (dynamic local search, as in SAPS: Hutter,
 //! Tompkins and Hoos, 2002), so that the walk does not stay where only a few are left.
 //!
-//! Nothing depends on the result but speed: it is only ever a linear extension of the known graph.
+//! Only speed depends on the result: it is always a linear extension of the known graph.
 
 mod colour;
 mod device;
@@ -31,26 +31,26 @@ use super::watch::Watch;
 /// The first and the last temperature of the cooling.
 const HOT: f64 = 2.0;
 const COLD: f64 = 0.25;
-/// So many times every node moves while it cools, for one unit of effort.
+/// How often every node moves while it cools, per unit of effort.
 const SWEEPS: usize = 60;
-/// The temperature of the focused walk: warm enough to leave what only looks best.
+/// The temperature of the focused walk: warm enough to leave local optima.
 const WALK: f64 = 0.55;
-/// So many moves the walk makes for each node, for one unit of effort.
+/// Moves of the walk per node, per unit of effort.
 const STEPS: usize = 200;
-/// The walk ends where so many moves a node found nothing better.
+/// The walk ends after this many moves per node without improvement.
 const PATIENCE: usize = 60;
-/// The percentage of cases in which the walk goes on to a neighbour.
+/// The percentage of steps in which the walk continues at a neighbour.
 const NEIGHBOUR: usize = 40;
-/// Between so many steps of the walk, what was raised is relaxed.
+/// Interval in steps of the walk at which raised costs are relaxed.
 const RELAX: usize = 333;
-/// So many steps the walks make before they are compared, and the time is asked for.
+/// Steps of the walks before they are compared, and the time is checked.
 const ROUND: usize = 8192;
 
-/// How long a walk goes on, in moves a node.
+/// The length of a walk, in moves per node.
 #[derive(Clone, Copy)]
 struct Patience {
     steps: f64,
-    /// It ends after so many without anything better.
+    /// It ends after this many without improvement.
     without_better: usize,
 }
 
@@ -60,18 +60,18 @@ const TRIAL: Patience = Patience {
     without_better: 6,
 };
 
-/// How much effort a line of this many nodes demands if it is hard.
+/// The effort for a hard line of this many nodes.
 pub(crate) fn effort_by_size(n_nodes: usize) -> f64 {
     (n_nodes as f64 / 10_000.0).powf(1.4)
 }
 
-/// A search that is under way.
+/// A running search.
 pub(crate) struct Anneal<'a> {
     pub line: &'a mut Line,
     pub watch: &'a Watch,
     /// Cycles found before, for those who watch.
     pub n_cycles: u64,
-    /// Who cools, if a device may, and what it needs for that.
+    /// The device that may cool, with its data.
     pub device: Option<Device<'a>>,
     /// Whether it cools one node after the other, for comparison.
     pub is_serial: bool,
@@ -82,7 +82,7 @@ pub(crate) struct Anneal<'a> {
 /// A device that may cool.
 pub(crate) struct Device<'a> {
     pub cooler: &'a mut dyn Cooler,
-    /// What it took; a warning where it failed.
+    /// Its statistics; a warning if it failed.
     pub stats: &'a mut DeviceStats,
 }
 
@@ -195,7 +195,7 @@ impl Anneal<'_> {
             Ok(Some(cooled)) => {
                 self.line.take(&cooled);
                 if let Some(notes) = &mut self.notes {
-                    // A device tells how far it was only now, so its sweeps are taken to be equally long.
+                    // A device reports its progress only now, so its sweeps are assumed to be equally long.
                     let n_sweeps = cooled.n_violated.len().saturating_sub(1).max(1);
                     let (took, a_sweep) =
                         (notes.seconds() - started, cooled.n_moves / n_sweeps as u64);
@@ -269,7 +269,7 @@ impl Anneal<'_> {
     }
 }
 
-/// How far the search is.
+/// The progress of the search.
 fn deciding(n_cycles: u64, n_constraints: usize, n_violated: usize) -> ProgressEvent {
     ProgressEvent::Deciding {
         conflicts: n_cycles,
@@ -290,7 +290,7 @@ fn temperatures(effort: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Adds what one cooling took to what those before took.
+/// Adds the statistics of one cooling to those before.
 fn add(stats: &mut DeviceStats, cooled: DeviceStats) {
     let before = std::mem::replace(stats, cooled);
     stats.bytes_up += before.bytes_up;

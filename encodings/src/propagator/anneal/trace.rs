@@ -1,4 +1,4 @@
-//! An annealing watched from outside: how many constraints are violated, and how many moves were made, over time.
+//! An annealing observed over time: the number of violated constraints, and of moves.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub enum AnnealWay {
     Device,
 }
 
-/// How far an annealing is.
+/// The state of an annealing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AnnealMoment {
     /// Since it started; laying out the line is included.
@@ -47,11 +47,11 @@ pub struct AnnealTrace {
     pub n_colours: usize,
     /// From the start to the end.
     pub moments: Vec<AnnealMoment>,
-    /// What the device took, if there was one.
+    /// Statistics of the device, if there was one.
     pub device: DeviceStats,
 }
 
-/// Takes note of moments.
+/// Records moments.
 pub(crate) struct Notes {
     started: Instant,
     moments: Vec<AnnealMoment>,

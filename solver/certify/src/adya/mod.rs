@@ -1,4 +1,4 @@
-//! Checks refutations on a given certificate again: that findings, mismatches and the steps of a cycle are there.
+//! Checks refutations on a given certificate again: that findings, mismatches and the steps of a cycle exist.
 
 mod reading;
 mod walk;
@@ -17,7 +17,7 @@ use reading::Reading;
 pub(crate) use reading::count;
 pub use walk::check_order;
 
-/// Makes sure that a refutation holds.
+/// Checks that a refutation holds.
 pub fn check_refutation(
     history: &History,
     level: PlLevel,
@@ -183,7 +183,7 @@ fn cycle(
         }
         Phenomenon::G2 => n_anti > 0 && !is_timed && level == PlLevel::Pl3,
         Phenomenon::GSib => n_anti == 1 && level == PlLevel::PlSi,
-        // One dependency, and the start order says otherwise.
+        // One dependency that contradicts the start order.
         Phenomenon::GSia => {
             return if steps.len() == 1
                 && n_anti == 0
@@ -204,7 +204,7 @@ fn cycle(
     Ok(())
 }
 
-/// Whether a dependency is there.
+/// Whether a dependency exists.
 fn holds(reading: &Reading<'_>, step: &AdyaStep, because: &DependencyReason) -> Result<(), String> {
     let history = reading.history();
     let key = because.key;

@@ -1,4 +1,4 @@
-//! Certify's own reading of a certificate: the versions of each key, what a read and a snapshot show.
+//! Certify's own reading of a certificate: the versions of each key, and what a read and a snapshot show.
 
 use kingsnake_history::model::{
     Act, History, KeyId, Op, Predicate, RangeId, Snapshot, Status, Token, TxnId, ValueId,
@@ -8,13 +8,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A version: who wrote it (`None`: the initial one) and its value, if it has a row.
 type Version = (Option<TxnId>, Option<ValueId>);
 
-/// Nobody wrote a value, a value has no place, a key has no table.
+/// No writer of a value, no place of a value, no table of a key.
 const NONE: u32 = u32::MAX;
 
 pub(crate) struct Reading<'h> {
     history: &'h History,
     counted: FxHashSet<TxnId>,
-    /// Who wrote each value.
+    /// The writer of each value.
     writer: Vec<u32>,
     versions: Vec<Vec<Version>>,
     /// The place of each value among the versions of its key.

@@ -12,7 +12,7 @@ use crate::Refusal;
 use crate::conditions::Conditions;
 use crate::standing::Standing;
 
-/// Makes sure that an order of all counted transactions shows the level.
+/// Checks that an order of all counted transactions satisfies the level.
 pub fn check_order(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Refusal> {
     explain(history, level, order).map_err(Refusal::Order)
 }
@@ -45,7 +45,7 @@ fn explain(history: &History, level: PlLevel, order: &[TxnId]) -> Result<(), Str
 struct Walk<'a> {
     history: &'a History,
     reading: &'a Reading<'a>,
-    /// Which rows can ever satisfy a condition, for levels that ask for dependencies; the others neither change nor are chosen.
+    /// Which rows can ever satisfy a condition, for levels with dependencies; other rows neither change nor are chosen.
     conditions: Option<Conditions>,
     /// The state that the order has reached.
     standing: Standing<'a>,

@@ -10,7 +10,7 @@ use super::reading::{Reading, View};
 pub(crate) struct Window {
     times: Option<Sides>,
     xids: Option<Sides>,
-    /// Where so many versions are between a snapshot and the state, any row may differ.
+    /// If there are this many versions between a snapshot and the state, any row may differ.
     limit: usize,
 }
 

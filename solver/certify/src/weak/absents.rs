@@ -1,8 +1,9 @@
-//! What range queries did not return, when an order of commits is replayed: they must have seen no writer of these keys.
+//! Keys that range queries did not return, in the replay of an order of commits: the queries must have seen no writer
+//! of these keys.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Replay;
+use super::WeakReplay;
 use super::reads::{Absent, External};
 use crate::meaning::Version;
 use crate::sorted::SortedKeys;
@@ -23,7 +24,7 @@ impl PastKeys<'_> {
     }
 }
 
-impl Replay<'_> {
+impl WeakReplay<'_> {
     /// Checks that the range queries of a transaction saw no writer of a key that they found as it was before any transaction.
     pub(super) fn absents(
         &mut self,

@@ -1,5 +1,5 @@
-//! Whether reads saw writers that they must not have seen, where sessions have no order: asked of all reads at once, for one block
-//! of writers after the other.
+//! Whether reads saw writers that they must not have seen, if sessions have no order: checked for all reads at once,
+//! for one block of writers after the other.
 //!
 //! Without session order a past is a set of transactions, and all pasts together grow with the square of the history. So an order
 //! is walked once for each block of it, and only what each past has of that block is kept, as bits.
@@ -7,9 +7,9 @@
 use super::writers::KeyWriters;
 use kingsnake_history::model::KeyId;
 
-/// How many words of bits a past has for a block.
+/// Number of words of bits per past and block.
 const WORDS: usize = 64;
-/// How many transactions a block has.
+/// Number of transactions per block.
 const WIDTH: usize = WORDS * u64::BITS as usize;
 
 type Row = [u64; WORDS];

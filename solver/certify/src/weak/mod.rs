@@ -68,7 +68,7 @@ fn replay_by_turns(
     order: &[TxnId],
     sources: &[OperationSource],
 ) -> Result<(), String> {
-    // What the order names took effect, and no other of unknown end did: then a read has fewer writers to choose from.
+    // The transactions named in the order took effect, and no others of unknown outcome: then a read has fewer candidates.
     let mut txns = history.txns();
     if txns.any(|txn| history.status(txn) == Status::Unknown) {
         let named: FxHashSet<TxnId> = order.iter().copied().collect();
@@ -120,7 +120,7 @@ fn replay_settled(
     } else {
         0
     };
-    let mut replay = Replay {
+    let mut replay = WeakReplay {
         history,
         spec,
         order,
@@ -187,8 +187,8 @@ fn places(
 
 const NOBODY: u32 = u32::MAX;
 
-/// A replay under way.
-struct Replay<'h> {
+/// A running replay.
+struct WeakReplay<'h> {
     history: &'h History,
     spec: Spec,
     order: &'h [TxnId],
@@ -216,7 +216,7 @@ struct Replay<'h> {
     wary: Wary<'h>,
 }
 
-impl Replay<'_> {
+impl WeakReplay<'_> {
     fn name(&self, txn: TxnId) -> String {
         format!("transaction {}", self.history.txn_name(txn))
     }

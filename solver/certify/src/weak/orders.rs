@@ -1,9 +1,9 @@
-//! What else must be so in an order of commits: the lists that were read, the version orders that came with the history, and what the
-//! user assumes.
+//! Further conditions on an order of commits: the lists that were read, the version orders that came with the history, and the
+//! user's assumptions.
 
 use rustc_hash::FxHashMap;
 
-use super::Replay;
+use super::WeakReplay;
 use crate::assumed::{check_edges, check_keys};
 use kingsnake_history::model::{History, KeyId, Op, TxnId, ValueId};
 
@@ -81,8 +81,8 @@ pub(super) fn check_lists(history: &History, order: &[TxnId]) -> Result<(), Stri
     Ok(())
 }
 
-impl Replay<'_> {
-    /// What the user assumes must be so in the order.
+impl WeakReplay<'_> {
+    /// The user's assumptions must hold in the order.
     pub(super) fn assumptions(&self) -> Result<(), String> {
         let place = |txn: TxnId| self.place[txn.index()] as usize;
         let mut left: FxHashMap<ValueId, usize> = FxHashMap::default();

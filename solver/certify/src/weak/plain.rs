@@ -1,4 +1,4 @@
-//! Replays an order of commits where every read is of one certain version and nothing else is asked for.
+//! Replays an order of commits if every read is of one certain version and nothing else must be checked.
 //!
 //! What the history says by itself is prepared before the order is known, and may be while it is still looked for. Then the sessions
 //! are checked several at a time.
@@ -15,15 +15,15 @@ use crate::meaning::Meaning;
 use kingsnake_history::level::{Model, Spec};
 use kingsnake_history::model::{History, KeyId, SessionId, Status, TxnId};
 
-/// Histories of fewer operations than this are checked on one core.
+/// Histories with fewer operations are checked on one core.
 const ALONE: usize = 20_000;
 
-/// The most cores that are used: each takes room for every key and every transaction.
+/// Maximum number of cores: each takes memory for every key and every transaction.
 const MAX_PARTS: usize = 4;
 
 const NOBODY: u32 = u32::MAX;
 
-/// What a replay compares. The tests of the replay put mistakes in the place of [`ExactReplay`].
+/// The comparisons of a replay. Tests replace them by wrong ones.
 pub trait ReplayRules: Copy + Sync {
     /// Whether one at a place may read from one at another.
     fn is_before(self, from: u32, place: u32) -> bool {
@@ -56,7 +56,7 @@ pub trait ReplayRules: Copy + Sync {
     }
 }
 
-/// What the definitions say.
+/// The rules of the definitions.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactReplay;
 
@@ -83,7 +83,7 @@ impl PlainReads {
     }
 }
 
-/// What a history says at a level before there is an order.
+/// A history prepared at a level, before there is an order.
 pub struct Prepared<'h> {
     history: &'h History,
     spec: Spec,
@@ -132,7 +132,7 @@ impl<'h> Prepared<'h> {
         self.replay_by(ExactReplay, order)
     }
 
-    /// The same by rules that may be mistaken.
+    /// The same by rules that may be wrong.
     pub fn replay_by(&self, rules: impl ReplayRules, order: &[TxnId]) -> Result<(), Refusal> {
         self.check_by(rules, order).map_err(Refusal::Order)
     }

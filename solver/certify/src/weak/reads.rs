@@ -40,7 +40,7 @@ impl Absent<'_> {
     }
 }
 
-/// The keys whose absence needs a look.
+/// The keys whose absence must be examined.
 pub(crate) struct Wary<'h> {
     history: &'h History,
     keys: SortedKeys<'h>,
@@ -72,7 +72,7 @@ impl<'h> Wary<'h> {
     }
 }
 
-/// What a transaction read.
+/// The reads of a transaction.
 #[derive(Default)]
 pub(super) struct ReadsOf<'h> {
     /// Key by key, in program order.
@@ -131,7 +131,7 @@ fn externals_given<'h>(
     first: FxHashMap<KeyId, Version>,
 ) -> Result<ReadsOf<'h>, String> {
     read_all(
-        Reading {
+        WeakReading {
             meaning,
             txn,
             own: Own::default(),
@@ -149,7 +149,7 @@ pub(super) fn certain_externals<'h>(
     wary: &Wary<'h>,
     txn: TxnId,
 ) -> ReadsOf<'h> {
-    let reading = Reading {
+    let reading = WeakReading {
         meaning,
         txn,
         own: Own::default(),
@@ -160,7 +160,7 @@ pub(super) fn certain_externals<'h>(
     read_all(reading, wary).unwrap_or_default()
 }
 
-fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf<'h>, String> {
+fn read_all<'h>(mut reading: WeakReading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf<'h>, String> {
     let (history, txn, meaning) = (reading.meaning.history(), reading.txn, reading.meaning);
     reading.reads.externals.reserve(history.ops(txn).len());
     let statements = history.statements(txn);
@@ -214,7 +214,7 @@ fn read_all<'h>(mut reading: Reading<'_, 'h>, wary: &Wary<'h>) -> Result<ReadsOf
 /// How many writes of a transaction are looked through one by one.
 const MAX_LISTED: usize = 16;
 
-/// What a transaction has written so far.
+/// The writes of a transaction so far.
 #[derive(Default)]
 struct Own {
     written: Vec<(KeyId, ValueId)>,
@@ -264,10 +264,10 @@ impl Own {
     }
 }
 
-struct Reading<'m, 'h> {
+struct WeakReading<'m, 'h> {
     meaning: &'m Meaning<'h>,
     txn: TxnId,
-    /// What the transaction has written so far.
+    /// The writes of the transaction so far.
     own: Own,
     /// The version of each key that it read first, where a read may be of several.
     first: FxHashMap<KeyId, Version>,
@@ -276,7 +276,7 @@ struct Reading<'m, 'h> {
     reads: ReadsOf<'h>,
 }
 
-impl<'h> Reading<'_, 'h> {
+impl<'h> WeakReading<'_, 'h> {
     /// Takes a read of a register; `None` if it is not certain, or not what the transaction itself left.
     fn register(&mut self, (at, op): (usize, usize), key: KeyId, seen: &Sight) -> Option<()> {
         if let Some(mine) = self.own.last(key) {

@@ -2,7 +2,7 @@
 
 use kingsnake_history::model::{History, KeyId, TxnId};
 
-/// Fewer writers than this are sorted on one core.
+/// Up to this many writers are sorted on one core.
 const ALONE: usize = 100_000;
 
 /// The writers of every key, each key's in one stretch, in the sequence in which they were given.

@@ -1,10 +1,10 @@
-//! The paths that settling choices asks about, listed before the first round, so that a device can answer them at once.
+//! The paths that deciding choices needs, listed before the first round, so that a device can compute them at once.
 
 use super::judge::Reaches;
 use crate::problem::Problem;
 use rustc_hash::FxHashSet;
 
-/// More questions than this are left to the CPU, which answers each when it is asked.
+/// If there are more, the CPU computes each on demand.
 const MOST_ASKED: usize = 1 << 24;
 
 /// Every pair of nodes that may be asked about: the ends of guarded edges both ways round; and for each order that a
@@ -34,7 +34,7 @@ pub(super) fn asked(problem: &Problem) -> Option<Vec<(u32, u32)>> {
     Some(pairs)
 }
 
-/// The pairs with a path, among those that were asked about.
+/// Those pairs with a path.
 #[derive(Default)]
 pub(super) struct Answered(FxHashSet<(u32, u32)>);
 

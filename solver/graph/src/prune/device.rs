@@ -1,4 +1,4 @@
-//! What pruning asks of a device: to keep the closure of the known graph, and to judge every pair of runs against it.
+//! The interface of pruning to a device: it keeps the closure of the known graph, and judges every pair of runs against it.
 //!
 //! A device sees nodes, edges and runs, never transactions or levels.
 //! Pairs are numbered: run by run, and for each run its later neighbours of the same key in turn.
@@ -26,7 +26,7 @@ pub struct RunNodes {
     pub is_unread: bool,
 }
 
-/// What is to be pruned, as flat arrays.
+/// The task of pruning, as flat arrays.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// The number of nodes.
@@ -73,7 +73,7 @@ impl Task {
         Some(task)
     }
 
-    /// How many pairs there are, those that are no constraints included.
+    /// Number of pairs, including those that are not constraints.
     pub fn n_pairs(&self) -> u32 {
         self.pair_starts.last().copied().unwrap_or(0)
     }
@@ -110,7 +110,7 @@ impl PairEdge {
     }
 }
 
-/// What a device found in one round.
+/// The result of one round on a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// The edges that became known, those left out that paths imply already; pair by pair.
@@ -149,18 +149,18 @@ impl From<StopReason> for DeviceError {
     }
 }
 
-/// What a device says to a task that it is offered.
+/// A device's reply to an offered task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It will do it, and why it was chosen.
+    /// It accepts, and why it was chosen.
     Taken(String),
-    /// It had better not be taken, and why. Nobody asked for it by name, so this is no warning.
+    /// It should not be used, and why. It was not requested by name, so this is no warning.
     Declined(String),
-    /// It was asked for and cannot, and why.
+    /// It was requested but cannot, and why.
     Failed(String),
 }
 
-/// Who computed, and what went over the bus.
+/// The device, and its data transfer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceStats {
     /// The adapter's name; empty where none was used.
@@ -171,9 +171,9 @@ pub struct DeviceStats {
     pub kind: String,
     /// Its driver and version; empty where none was used.
     pub driver: String,
-    /// Why it was taken, or why not.
+    /// Why it was used, or why not.
     pub why: String,
-    /// What went wrong, so that the CPU answered.
+    /// The failure, after which the CPU computed.
     pub warning: Option<String>,
     /// The form of the closure kernel: `sweep`, `levels`, or both.
     pub form: String,
@@ -197,9 +197,9 @@ pub struct DeviceStats {
     pub time: Option<Duration>,
 }
 
-/// Keeps a closure and judges pairs somewhere else than on this CPU.
+/// Keeps a closure and judges pairs on another device than this CPU.
 pub trait Device {
-    /// Takes the task, or says why not. Loads nothing yet.
+    /// Accepts the task, or gives a reason against it. Loads nothing yet.
     fn offer(&mut self, task: &Task, dag: &Dag, budget: &Budget) -> Offer;
 
     /// Loads the task and the known graph. All pairs are open.
@@ -223,6 +223,6 @@ pub trait Device {
     /// Counts ancestors and descendants.
     fn relatives(&mut self, budget: &Budget) -> Result<Relatives, DeviceError>;
 
-    /// What it took so far.
+    /// Statistics so far.
     fn stats(&self) -> DeviceStats;
 }

@@ -1,4 +1,4 @@
-//! Who keeps the closure in a round: the CPU (`local`) or a device (`remote`).
+//! The engine that keeps the closure in a round: the CPU (`local`) or a device (`remote`).
 
 use super::PruneOptions;
 use super::Variable;
@@ -11,7 +11,7 @@ use crate::reach::{Dag, Reach};
 use crate::session::Growth;
 use kingsnake_context::budget::{Budget, StopReason};
 
-/// What a round found.
+/// The result of a round.
 pub(super) struct Round {
     pub(super) edges: Vec<Edge>,
     pub(super) n_open: usize,
@@ -40,7 +40,7 @@ pub(super) struct Rest {
     pub(super) is_contradiction: bool,
 }
 
-/// Keeps the closure over the rounds. Every engine finds the same.
+/// Keeps the closure over the rounds. Every engine computes the same.
 pub(super) trait Engine {
     /// Takes new edges into the closure without the graph that has them; whether they close no cycle. `None` if it needs the graph.
     /// The graph that it is given need not have the edges that it took before.

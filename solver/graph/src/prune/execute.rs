@@ -17,12 +17,12 @@ use kingsnake_context::budget::{Budget, StopReason};
 
 /// No run, no key.
 const NONE: u32 = u32::MAX;
-/// How many nodes that may be too early are compared before one of them runs: fewer while that finds nothing.
+/// How many nodes that may be too early are compared before one of them runs; fewer if comparing finds nothing.
 const COMPARED: std::ops::RangeInclusive<usize> = 4..=4096;
-/// After so many turns a node or run the execution is taken to be stuck.
+/// After this many turns a node or run the execution is considered stuck.
 const TURNS: usize = 64;
 
-/// What a node does to a run.
+/// The effect of a node on a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Installs its oldest version.
@@ -54,7 +54,7 @@ pub(crate) fn execute(
 /// The nodes that wait for a key, by whether they install, rank and number.
 type Waiters = BinaryHeap<Reverse<(bool, u32, u32)>>;
 
-/// What is known of a key so far.
+/// The state of a key so far.
 #[derive(Clone, Copy)]
 struct KeyState {
     /// The newest run and the one before it.
@@ -83,7 +83,7 @@ struct Execution<'a> {
     /// By key, the nodes that wait until its newest run is read: first those that only have to commit.
     parked: FxHashMap<u32, Waiters>,
     order: Vec<u32>,
-    /// How many nodes may be compared, and how much may still be done in all.
+    /// How many nodes may be compared, and the total work left.
     n_compared: usize,
     turns: usize,
 }

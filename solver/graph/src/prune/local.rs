@@ -1,4 +1,4 @@
-//! The closure on this CPU: bits (`dense`) or clocks (`chains`), chosen from the sizes.
+//! The closure on the CPU: bits (`dense`) or clocks (`chains`), chosen from the sizes.
 
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ const NODES_PER_CHAIN: usize = 32;
 /// Where a run has fewer pairs than this, those that it reaches are walked too: finding them first would take longer.
 const RUNS_WALKED: u64 = 8;
 
-/// Clocks follow new edges one by one where there is no more than one for so many nodes.
+/// Clocks follow new edges one by one if there is at most one per this many nodes.
 const NODES_PER_EDGE: usize = 16;
 
-/// Where less than one pair is open for so many nodes of a large graph, no places are estimated: any order is soon repaired.
+/// If a large graph has fewer than one open pair per this many nodes, no places are estimated: any order is soon repaired.
 const NODES_PER_PAIR: usize = 256;
 const LARGE: usize = 1 << 17;
 
@@ -39,13 +39,15 @@ pub(super) struct Local {
     /// The chains, if clocks were chosen.
     chains: Option<Vec<Range<u32>>>,
     pub(super) why: String,
-    /// The pairs still open, once they have been listed.
+    /// The pairs still open, once listed.
     open: Option<Vec<Pair>>,
     closure: Option<Closure>,
     /// Whether the closure has all edges, because it followed the last ones.
     is_closed: bool,
     /// The edges that it followed and the graph may not have yet.
     followed: FxHashMap<u32, Vec<u32>>,
+    /// By node, whether its clock grew since the last judgement; nothing where any may have.
+    moved: Option<Vec<bool>>,
     settling: Settling,
 }
 
@@ -83,6 +85,7 @@ impl Local {
             closure: None,
             is_closed: false,
             followed: FxHashMap::default(),
+            moved: None,
             settling: Settling::new(&problem.logic),
         })
     }
@@ -96,6 +99,7 @@ impl Local {
 
     /// Computes the closure, or brings it up to date.
     fn close(&mut self, dag: &Dag) {
+        self.moved = None;
         match (&mut self.closure, &self.chains) {
             (Some(Closure::Clocks(clocks)), _) => clocks.update(dag),
             (_, Some(chains)) => self.closure = Some(Closure::Clocks(Clocks::new(dag, chains))),
@@ -118,11 +122,15 @@ impl Local {
             Some(Closure::Dense(reach, before)) => {
                 let judge = judge_with(problem, reach, budget);
                 let mut judged = match &self.open {
-                    // Reachability only grows, so a node that reaches as many reaches the same.
+                    // Reachability only grows, so a node that reaches as many reaches the same; and judging asks only what the
+                    // heads of the two runs reach.
                     Some(open) => {
                         let now = reach.descendants();
                         let differs = |node: u32| before[node as usize] != now[node as usize];
-                        judge.again(open, differs)
+                        judge.again(open, |run| {
+                            let run = problem.orders.run(run);
+                            differs(run.install) || differs(run.commit)
+                        })
                     }
                     None => judge.all_pairs(),
                 }?;
@@ -131,13 +139,22 @@ impl Local {
             }
             Some(Closure::Clocks(reach)) => {
                 let judge = judge_with(problem, reach, budget);
-                let mut judged = if let Some(open) = &self.open {
-                    judge.again(open, |_| true)
-                } else {
-                    let orders = &problem.orders;
-                    let is_crowded = orders.n_pairs() > RUNS_WALKED * orders.len() as u64;
-                    let descending = is_crowded.then(|| reach.descending(dag));
-                    judge.along_chains(descending.as_ref())
+                let orders = &problem.orders;
+                let mut judged = match (&self.open, &self.moved) {
+                    // Judging asks only the clocks of last writers and readers.
+                    (Some(open), Some(moved)) => {
+                        let moved = |node: &u32| moved[*node as usize];
+                        judge.again(open, |run| {
+                            moved(&orders.run(run).last_commit)
+                                || orders.readers(run).iter().any(moved)
+                        })
+                    }
+                    (Some(open), None) => judge.again(open, |_| true),
+                    (None, _) => {
+                        let is_crowded = orders.n_pairs() > RUNS_WALKED * orders.len() as u64;
+                        let descending = is_crowded.then(|| reach.descending(dag));
+                        judge.along_chains(&dag.places(), descending.as_ref())
+                    }
                 }?;
                 self.settling.round(logic, &judge, &mut judged.edges);
                 Ok(judged)
@@ -226,7 +243,7 @@ impl Local {
 }
 
 impl Engine for Local {
-    /// Clocks cost a word an edge and chain, so only the bits pay for looking which edges are implied.
+    /// To clocks most implied edges cost one comparison, so only the bits pay for looking which these are.
     fn reduce(&self, dag: &Dag) -> Option<Dag> {
         match &self.closure {
             Some(Closure::Dense(reach, _)) => Some(dag.reduced(|from, to| reach.reaches(from, to))),
@@ -248,9 +265,16 @@ impl Engine for Local {
             self.followed.entry(edge.from).or_default().push(edge.to);
         }
         let followed = &self.followed;
-        Some(clocks.follow(dag, new, |node| {
-            followed.get(&node).map_or(&[], Vec::as_slice)
-        }))
+        let more = |node| followed.get(&node).map_or(&[][..], Vec::as_slice);
+        let Ok(nodes) = clocks.follow(dag, new, more) else {
+            return Some(false);
+        };
+        let mut moved = vec![false; dag.n_nodes()];
+        for node in nodes {
+            moved[node as usize] = true;
+        }
+        self.moved = Some(moved);
+        Some(true)
     }
 
     fn round(

@@ -16,7 +16,7 @@ use crate::logic::{Guarded, Literal, Logic};
 use crate::problem::Problem;
 use crate::session::Growth;
 
-/// What is settled so far.
+/// The decided part so far.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
     values: Vec<Option<bool>>,
@@ -66,7 +66,7 @@ impl Settling {
         }
     }
 
-    /// What is known of a literal.
+    /// The known value of a literal.
     pub(super) fn value<R: Reaches>(&self, literal: Literal, judge: &Judge<'_, R>) -> Option<bool> {
         match literal {
             Literal::Variable(variable, holds) => {
@@ -84,7 +84,7 @@ impl Settling {
         }
     }
 
-    /// What is settled of a variable.
+    /// The decided value of a variable.
     pub(super) fn variable(&self, variable: u32) -> Option<bool> {
         self.values[variable as usize]
     }

@@ -1,8 +1,9 @@
-//! Settles constraints by reachability, to the fixpoint: if one way to order two runs closes a cycle, the other is forced.
+//! Decides constraints by reachability, to the fixpoint: if one way to order two runs closes a cycle, the other is forced.
 //!
 //! Run *a* cannot come before run *b* if *b*'s head already reaches *a*'s last writer or one of its readers. If one way
 //! is impossible the other's edges become known; if both are, the known edges get a cycle, which the next round finds.
 
+mod along;
 mod asked;
 mod device;
 mod engine;
@@ -28,7 +29,7 @@ use crate::edge::Edge;
 use crate::problem::Problem;
 use crate::reach::{Cyclic, Dag};
 
-/// How reachability is kept.
+/// How reachability is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reachability {
     /// Chosen from the sizes.
@@ -40,7 +41,7 @@ pub enum Reachability {
     Chains,
 }
 
-/// What one pruning round did.
+/// Statistics of one pruning round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundStats {
     /// Edges that became known.
@@ -51,7 +52,7 @@ pub struct RoundStats {
     pub time: Duration,
 }
 
-/// What pruning did.
+/// Statistics of pruning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PruneStats {
     /// How reachability was kept: `none` (not needed), `dense`, `chains`, `device`.
@@ -62,7 +63,7 @@ pub struct PruneStats {
     pub rounds: Vec<RoundStats>,
     /// Whether nothing more could be forced.
     pub fixpoint: bool,
-    /// What a device did, or why none was used.
+    /// Statistics of a device, or why none was used.
     pub device: DeviceStats,
 }
 
@@ -87,7 +88,7 @@ pub struct Pruned<P = Problem> {
     pub dag: Dag,
     /// What is open.
     pub constraints: Constraints,
-    /// What became of each variable of the problem's logic.
+    /// The value of each variable of the problem's logic.
     pub variables: Vec<Variable>,
     /// The position estimate, or empty.
     pub estimate: Vec<f32>,
@@ -95,7 +96,7 @@ pub struct Pruned<P = Problem> {
 }
 
 impl<P> Pruned<P> {
-    /// What a back end is asked; where the question may grow, without what was appended ([`Pruned::grown`]).
+    /// The question for a back end; if the question may grow, without the additions ([`Pruned::grown`]).
     pub fn question(&self) -> Question<'_> {
         let is_open = |it: &Variable| matches!(it, Variable::Open(_));
         Question {
@@ -137,7 +138,7 @@ impl<P> Pruned<P> {
     }
 }
 
-/// What became of a variable.
+/// The state of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// It is settled.
@@ -146,7 +147,7 @@ pub enum Variable {
     Open(u32),
 }
 
-/// What pruning ended with.
+/// The result of pruning.
 #[derive(Clone, Debug)]
 pub enum Outcome<P = Problem> {
     /// A cycle of known edges.

@@ -10,7 +10,7 @@ use crate::reach::Dag;
 use crate::rings::Rings;
 use crate::session::{Growth, SideOf};
 
-/// What a literal came to.
+/// The state of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LiteralValue {
     Settled(bool),
@@ -18,7 +18,7 @@ pub(super) enum LiteralValue {
 }
 
 impl Variable {
-    /// What a literal of this variable came to.
+    /// The state of a literal of this variable.
     pub(super) fn literal(self, holds: bool) -> LiteralValue {
         match self {
             Variable::Settled(value) => LiteralValue::Settled(value == holds),
@@ -80,8 +80,8 @@ pub(super) fn number(
     variables.map(of).collect()
 }
 
-/// Writes guarded edges and clauses from these on in terms of constraints. `of` says what a literal came to, `is_done` which guarded
-/// edges say nothing more.
+/// Writes guarded edges and clauses from these on in terms of constraints. `of` returns the state of a literal,
+/// `is_done` which guarded edges are irrelevant.
 pub(super) fn write(
     logic: &Logic,
     (first_guarded, first_clause): (usize, usize),

@@ -16,19 +16,19 @@ use crate::reach::{Cyclic, Dag, Reach};
 use kingsnake_context::budget::{Budget, StopReason};
 use kingsnake_context::progress::{Progress, ProgressEvent};
 
-/// Edges that others imply are looked for where the graph has so many times the edges that were left the last time.
+/// Implied edges are removed when the graph has this many times the edges that were left the last time.
 const CROWDED: usize = 2;
 
 /// Where there are more pairs, an order is looked for before any is judged.
 const MANY_PAIRS: u64 = 1 << 24;
 
-/// The choices that pruning leaves to its caller.
+/// The options of pruning.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Each is a switch of its own.
 pub struct PruneOptions {
-    /// How reachability is kept.
+    /// How reachability is stored.
     pub reachability: Reachability,
-    /// How many rounds at most.
+    /// Maximum number of rounds.
     pub rounds: Option<usize>,
     /// Whether one topological sort decides where every key is settled.
     pub linear: bool,
@@ -67,7 +67,7 @@ pub fn prune(
     prune_on(None, problem, options, stats, budget, progress)
 }
 
-/// Prunes on a device if it takes the task. If it fails the CPU answers, and the statistics say why.
+/// Prunes on a device if it accepts the task. If it fails, the CPU computes the answer, and the statistics say why.
 pub fn prune_on(
     device: Option<&mut dyn Device>,
     problem: Problem,
@@ -138,7 +138,7 @@ fn problem_is_plain(problem: &Problem, options: PruneOptions) -> bool {
     options.estimate && !options.grows && problem.logic.is_empty()
 }
 
-/// Asks a device whether it takes the task, and notes what it says. With the task the paths that choices depend on.
+/// Offers the task to a device, and records its reply. Returns the task and the paths that choices depend on.
 fn offer(
     device: &mut dyn Device,
     problem: &Problem,
@@ -261,7 +261,7 @@ impl Rounds {
         Ok(End::Rest(dag, rest))
     }
 
-    /// Forgets what a failed engine found.
+    /// Discards the results of a failed engine.
     fn restart(&mut self, stats: &mut PruneStats) {
         self.round_ends.truncate(1);
         self.problem.edges.truncate(self.round_ends[0]);
@@ -330,15 +330,15 @@ impl Rounds {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::edge::Edge;
     use crate::orders::RunOf;
     use kingsnake_context::progress::Silent;
     use kingsnake_context::rng::Rng;
 
-    /// Sessions of transactions that write one key and read another, as if they had run one after the other; some readers are late.
-    fn problem(n_txns: u32, n_sessions: u32, n_keys: usize) -> Problem {
+    /// Sessions of transactions that write one key and read another, in a serial execution; some readers are late.
+    pub(in crate::prune) fn problem(n_txns: u32, n_sessions: u32, n_keys: usize) -> Problem {
         let mut rng = Rng::new(31);
         let length = n_txns / n_sessions;
         // Turn by turn each session runs its next transaction.

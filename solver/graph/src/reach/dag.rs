@@ -1,4 +1,4 @@
-//! An acyclic graph by source, with a topological order: the type is the theorem.
+//! An acyclic graph by source, with a topological order; the type guarantees that it is acyclic.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,9 +6,12 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use crate::edge::Edge;
-use crate::sort::peeled;
+use crate::sort::{peeled, resorted};
 
-/// So many nodes a thread reduces at a time.
+/// The order of so many nodes is mended where new edges run back over it. Fewer are sorted again as a whole.
+const LARGE: usize = 1 << 17;
+
+/// Number of nodes that a thread reduces at a time.
 const REDUCED_AT_ONCE: usize = 512;
 
 /// An acyclic graph.
@@ -43,17 +46,12 @@ impl Dag {
         more: impl Iterator<Item = &'a Edge> + Clone,
     ) -> Result<Self, Cyclic> {
         let mut starts = vec![0_u32; n_nodes + 1];
-        let mut indegree = vec![0_u32; n_nodes];
         for edge in more.clone() {
             starts[edge.from as usize + 1] += 1;
-            indegree[edge.to as usize] += 1;
         }
         if let Some(known) = known {
             for node in 0..n_nodes {
                 starts[node + 1] += known.successors(node as u32).len() as u32;
-            }
-            for &to in &known.targets {
-                indegree[to as usize] += 1;
             }
         }
         for node in 0..n_nodes {
@@ -68,15 +66,28 @@ impl Dag {
                 *next += successors.len() as u32;
             }
         }
-        for edge in more {
+        for edge in more.clone() {
             let at = &mut next[edge.from as usize];
             targets[*at as usize] = edge.to;
             *at += 1;
         }
+        drop(next);
         let targets_of = |node: u32| {
             &targets[starts[node as usize] as usize..starts[node as usize + 1] as usize]
         };
-        let order = peeled(indegree, |node| targets_of(node).iter().copied());
+        let mended = known.filter(|_| n_nodes >= LARGE).and_then(|known| {
+            let places = known.places();
+            let place = |node: u32| places[node as usize];
+            let more: Vec<(u32, u32)> = more.map(|it| (place(it.from), place(it.to))).collect();
+            resorted(&known.order, &places, &more, targets_of)
+        });
+        let order = mended.unwrap_or_else(|| {
+            let mut indegree = vec![0_u32; n_nodes];
+            for &to in &targets {
+                indegree[to as usize] += 1;
+            }
+            peeled(indegree, |node| targets_of(node).iter().copied())
+        });
         if order.len() < n_nodes {
             return Err(Cyclic);
         }

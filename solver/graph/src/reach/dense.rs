@@ -55,7 +55,7 @@ impl Dense {
     pub fn update(&mut self, dag: &Dag) {
         let placed = Placed::new(dag);
         if let [strip] = self.strips.as_mut_slice() {
-            // One strip is not worth starting threads.
+            // A single strip does not justify starting threads.
             placed.sweep(0, strip);
         } else {
             // The last strips are the longest, and are begun first.

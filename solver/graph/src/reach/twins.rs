@@ -197,7 +197,8 @@ fn followed(dag: &Dag, chains: &[Range<u32>], batches: &[Vec<Edge>], late: bool)
         for edge in batch {
             more[edge.from as usize].push(edge.to);
         }
-        is_acyclic &= clocks.follow(dag, batch, |node| &more[node as usize]);
+        let moved = clocks.follow(dag, batch, |node| &more[node as usize]);
+        is_acyclic &= moved.is_ok();
     }
     if late {
         clocks.be_late();

@@ -1,5 +1,5 @@
-//! What the user adds to a history: orders of versions that an assumption gives, orders between transactions, and what values mean that
-//! nobody wrote.
+//! The user's additions to a history: orders of versions from assumptions, orders between transactions, and the meaning of
+//! values without a writer.
 //!
 //! An assumption about keys is kept together with every order that follows from it and the transactions that show it, so that
 //! `certify` can derive each again.
@@ -9,7 +9,7 @@ use super::ids::{KeyId, SessionId, TxnId, ValueId};
 use super::names::Token;
 use crate::level::Model;
 
-/// What is assumed of every key by itself.
+/// An assumption about each key by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyAssumption {
     /// A transaction that begins after another finished sees its version or a newer one.
@@ -43,14 +43,14 @@ impl KeyAssumption {
 pub enum OrderSource {
     /// The database.
     Database,
-    /// An order of transactions that the user gave.
+    /// An order of transactions given by the user.
     Transactions,
     /// Assumptions about keys. For each two neighbours, which one, and the transactions that show it: the earlier had
     /// the older version last, the later found the newer one.
     Keys(Vec<Shown>),
 }
 
-/// That one transaction had a version of a key, and another, later by an assumption, found a newer one.
+/// One transaction had a version of a key, and another, later by an assumption, found a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shown {
     /// Which assumption puts one after the other.
@@ -74,18 +74,18 @@ pub struct Stale {
     pub found: usize,
 }
 
-/// An order between two transactions that the user gave.
+/// An order between two transactions, given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GivenEdge {
     /// The earlier.
     pub from: TxnId,
     /// The later.
     pub to: TxnId,
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
 }
 
-/// What the user added.
+/// The user's additions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Assumptions {
     keys: Vec<KeyAssumption>,
@@ -94,7 +94,7 @@ pub(super) struct Assumptions {
 }
 
 impl History {
-    /// What is assumed of every key.
+    /// The assumptions about every key.
     pub fn key_assumptions(&self) -> &[KeyAssumption] {
         &self.assumptions.keys
     }
@@ -104,12 +104,12 @@ impl History {
         &self.assumptions.stale
     }
 
-    /// The orders between transactions that the user gave.
+    /// The orders between transactions given by the user.
     pub fn given_edges(&self) -> &[GivenEdge] {
         &self.assumptions.edges
     }
 
-    /// Adds what follows from an assumption about keys.
+    /// Adds the consequence of an assumption about keys.
     pub fn assume_keys(
         &mut self,
         assumptions: &[KeyAssumption],
@@ -150,7 +150,7 @@ impl History {
         }
     }
 
-    /// Adds a transaction, in a session of its own, that wrote a value and of which nothing else is known.
+    /// Adds a transaction, in its own session, that wrote a value and about which nothing else is known.
     pub fn assume_writer(&mut self, value: ValueId, name: &str) {
         let key = self.value_key(value);
         let name = Token::Text(self.symbols.intern(name));

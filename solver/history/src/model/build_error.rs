@@ -1,9 +1,10 @@
-//! What a sequence of calls to the builder can get wrong.
+//! Errors in a sequence of calls to the builder.
 
 use thiserror::Error;
 
 /// Why a sequence of calls is no history.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuildError {
     /// Two transactions have one name.
     #[error("transaction {txn} appears twice in session {session}")]
@@ -20,13 +21,13 @@ pub enum BuildError {
         txn: String,
         /// The session that had it first.
         first: String,
-        /// The session that claims it too.
+        /// The session that also has it.
         second: String,
     },
     /// An id would not fit in 32 bits.
     #[error("more than 4,294,967,294 {what}")]
     TooMany {
-        /// What there are too many of.
+        /// The kind of thing that there are too many of.
         what: &'static str,
     },
     /// A version order names one key twice.
@@ -61,7 +62,7 @@ pub enum BuildError {
         /// The upper end.
         high: String,
     },
-    /// A range query returned a key that it did not ask for.
+    /// A range query returned a key outside its range.
     #[error("the range query of {span} returned key {key}, which is outside")]
     OutsideRange {
         /// The range.

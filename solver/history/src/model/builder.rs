@@ -24,7 +24,7 @@ use super::ranges::RangeRow;
 /// The scope of names that no key owns.
 const GLOBAL: KeyId = KeyId(0);
 
-/// What a version order names: a value, or the delete of a name.
+/// An entry of a version order: a value, or the delete of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installed {
     /// A value; [`Token::Nil`] is a delete without a name.
@@ -92,7 +92,7 @@ impl HistoryBuilder {
     pub fn reserve_ops(&mut self, n_ops: usize) {
         let parts = &mut self.history;
         parts.ops.reserve(n_ops);
-        // About every second operation is a write of a value of its own. Growing would copy them; room that is not used costs nothing.
+        // About every second operation writes a new value. Growing would copy them; unused room costs nothing.
         let n_values = n_ops / 2;
         parts.value_names.reserve(n_values);
         parts.value_key.reserve(n_values);
@@ -119,12 +119,12 @@ impl HistoryBuilder {
         self.history.symbols.show(token)
     }
 
-    /// Says how the file spells that there is no value; `null` unless said.
+    /// Sets the file's spelling of a missing value [default: `null`].
     pub fn spell_nil(&mut self, word: &'static str) {
         self.history.symbols.spell_nil(word);
     }
 
-    /// Declares that every key holds this value before any transaction (say it before the first operation).
+    /// Declares that every key holds this value before any transaction. Call it before the first operation.
     pub fn initial_everywhere(&mut self, value: Token) {
         if value != Token::Nil {
             self.history.initial_rows.all.get_or_insert(value);
@@ -148,7 +148,7 @@ impl HistoryBuilder {
         self.history.value_initial[value.index()] = true;
     }
 
-    /// The session of this name, made if it is new. Sessions keep the order in which they were first named.
+    /// The session of this name, created if it is new. Sessions keep the order in which they were first named.
     pub fn session(&mut self, name: Token) -> SessionId {
         let names = &mut self.history.session_names;
         let id = self.session_ids.id(GLOBAL, name, names.len() as u32);
@@ -205,12 +205,12 @@ impl HistoryBuilder {
         }
     }
 
-    /// Changes the status of the transaction begun last, for formats that tell it at the end.
+    /// Changes the status of the transaction begun last, for formats that have it at the end.
     pub fn status(&mut self, status: Status) {
         self.last().status = status;
     }
 
-    /// Says when the transaction begun last ran; `None` where it was not recorded.
+    /// Sets when the transaction begun last ran; `None` if not recorded.
     pub fn times(&mut self, begin: Option<i64>, commit: Option<i64>) {
         let interval = Interval {
             begin: begin.unwrap_or(i64::MIN),
@@ -221,14 +221,14 @@ impl HistoryBuilder {
         self.history.intervals[index] = interval;
     }
 
-    /// Says which isolation level the transaction begun last asked for.
+    /// Sets the isolation level that the transaction begun last requested.
     pub fn isolation(&mut self, level: Token) {
         self.history.has_isolation = true;
         let index = self.history.txns.len() - 1;
         self.history.isolation[index] = level;
     }
 
-    /// Gives the order in which the database installed a key's values; it may leave values out.
+    /// Sets the order in which the database installed a key's values; values may be missing.
     pub fn version_order(
         &mut self,
         key: Token,
@@ -269,7 +269,7 @@ impl HistoryBuilder {
         self.check_objects()?;
         self.settle_untouched_keys();
         self.intern_initial_rows();
-        drop(std::mem::take(&mut self.value_ids)); // The largest table; what follows needs room.
+        drop(std::mem::take(&mut self.value_ids)); // The largest table; the next steps need the memory.
         let mut parts = self.history;
         let most = [&parts.list_items, &parts.range_rows].map(Vec::len);
         if parts.ops.len().max(most[0]).max(most[1]) >= u32::MAX as usize {
@@ -282,7 +282,7 @@ impl HistoryBuilder {
         Ok(by_session(parts))
     }
 
-    /// Where there are tables, every key that has a row at first has a value for it, be it that nobody reads it.
+    /// With tables, every key that has a row at first has a value for it, even if it is never read.
     fn intern_initial_rows(&mut self) {
         if self.history.rows.tables.is_empty() {
             return;
@@ -330,7 +330,7 @@ impl HistoryBuilder {
                 Op::Range { range }
             };
         }
-        // Queries that became reads returned no rows, so that the others' rows stay where they are.
+        // Queries that became reads returned no rows, so the other queries' rows stay in place.
         self.history.ranges = kept;
     }
 
@@ -408,7 +408,7 @@ impl HistoryBuilder {
         ValueId(id)
     }
 
-    /// What a delete leaves. A tombstone's name is no value, though it may look like one.
+    /// The value left by a delete. A tombstone's name is not a value, though it may look like one.
     pub(super) fn tombstone(&mut self, key: KeyId, name: Token) -> ValueId {
         if name == Token::Nil {
             return self.value(key, name);

@@ -1,7 +1,8 @@
 //! Compare-and-sets: which operations of a transaction belong to one, and which were refused.
 //!
-//! To a level of transactions an applied one is a read and a write, and one that was refused and showed the current value
-//! is a read. These rows say so, and keep what a refusal without a value says: the key did not hold what was expected.
+//! For a level of transactions an applied one is a read and a write, and one that was refused and showed the current
+//! value is a read. These rows state that, and keep the information of a refusal without a value: the key did not hold
+//! the expected value.
 
 use super::ids::{KeyId, TxnId, ValueId};
 
@@ -10,7 +11,7 @@ use super::ids::{KeyId, TxnId, ValueId};
 pub enum CompareOutcome<V> {
     /// The key held what was expected, and was set.
     Applied,
-    /// It did not, and what it held is not known.
+    /// It did not; its value is unknown.
     Refused,
     /// It held this.
     Shown(V),

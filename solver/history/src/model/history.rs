@@ -1,4 +1,4 @@
-//! A history: what the clients saw, well formed and interned, nothing explained yet.
+//! A history: what the clients saw, well formed and interned, but not resolved yet.
 //!
 //! Invariant: transactions are numbered session by session in session order, so a session is a range of ids.
 
@@ -73,19 +73,19 @@ impl Op {
     }
 }
 
-/// What is known of a transaction's end.
+/// The outcome of a transaction, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// It took effect.
     Committed,
-    /// It did not.
+    /// It did not take effect.
     Aborted,
     /// Unknown (a lost connection).
     Unknown,
 }
 
-/// When a transaction began and committed, in nanoseconds of one clock.
-/// An end that was not recorded is as wide as can be, so that it orders nothing.
+/// When a transaction began and committed, in nanoseconds of one clock. An unrecorded bound is as wide as possible, so
+/// that it orders nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
     /// The begin, or `i64::MIN`.
@@ -109,7 +109,7 @@ pub struct VersionOrder {
     pub key: KeyId,
     /// Its values.
     pub values: Vec<ValueId>,
-    /// Who says so.
+    /// Its source.
     pub source: OrderSource,
 }
 
@@ -204,13 +204,13 @@ impl History {
         self.txns[txn.index()].session
     }
 
-    /// What is known of a transaction's end.
+    /// The outcome of a transaction, as far as known.
     #[inline]
     pub fn status(&self, txn: TxnId) -> Status {
         self.txns[txn.index()].status
     }
 
-    /// The same history with another end of a transaction.
+    /// The same history with another outcome of a transaction.
     #[must_use]
     pub fn with_status(&self, txn: TxnId, status: Status) -> History {
         let mut history = self.clone();
@@ -218,12 +218,12 @@ impl History {
         history
     }
 
-    /// Says how a transaction ended.
+    /// Sets the outcome of a transaction.
     pub fn set_status(&mut self, txn: TxnId, status: Status) {
         self.txns[txn.index()].status = status;
     }
 
-    /// The same history where of the transactions of unknown end exactly these took effect.
+    /// The same history in which exactly these transactions of unknown outcome took effect.
     #[must_use]
     pub fn with_effects_of(&self, took_effect: impl Fn(TxnId) -> bool) -> History {
         let mut history = self.clone();
@@ -278,7 +278,7 @@ impl History {
         }
     }
 
-    /// Whether an operation is about a key, be it as one of a range.
+    /// Whether an operation is about a key, directly or within a range.
     pub fn touches(&self, op: Op, key: KeyId) -> bool {
         match op {
             Op::Range { range } => {
@@ -304,7 +304,7 @@ impl History {
         self.ranges.len()
     }
 
-    /// Whether a write of a transaction, by its place, was called an insert. It makes no difference to what it means.
+    /// Whether a write of a transaction, by its place, was called an insert. This does not change its meaning.
     pub fn is_insert(&self, txn: TxnId, at: usize) -> bool {
         !self.inserts.is_empty() && {
             let op = self.ops_start(txn) + at;
@@ -324,13 +324,13 @@ impl History {
         &self.compares
     }
 
-    /// Whether a key with this value has no row: nothing was written, or a delete was.
+    /// Whether a key with this value has no row: nothing or a delete was written.
     #[inline]
     pub fn is_absence(&self, value: ValueId) -> bool {
         self.value_names[value.index()] == Token::Nil || self.is_tombstone(value)
     }
 
-    /// Whether this is what a delete left, by a name that tells it from the absence before any transaction.
+    /// Whether this is the value of a delete whose name distinguishes it from the initial absence.
     #[inline]
     pub fn is_tombstone(&self, value: ValueId) -> bool {
         !self.tombstones.is_empty() && self.tombstones.contains(&value)
@@ -377,7 +377,7 @@ impl History {
             .map_or(Interval::UNKNOWN, |intervals| intervals[txn.index()])
     }
 
-    /// The isolation level that the transaction asked for, in its producer's words.
+    /// The isolation level that the transaction requested, in its producer's words.
     pub fn isolation(&self, txn: TxnId) -> Option<Token> {
         match self.isolation.as_ref()?[txn.index()] {
             Token::Nil => None,
@@ -385,7 +385,7 @@ impl History {
         }
     }
 
-    /// Gives each transaction the model that its isolation level stands for.
+    /// Gives each transaction the model of its isolation level.
     pub fn set_models<E>(
         &mut self,
         mut model: impl FnMut(&History, TxnId) -> Result<Model, E>,
@@ -411,7 +411,7 @@ impl History {
         &self.version_orders
     }
 
-    /// Keeps of the version orders what `keep` keeps, so that the kept neighbours become neighbours; asks in the order of
+    /// Keeps only the chosen part of the version orders, so that the kept neighbours become neighbours; asks in the order of
     /// the lists.
     pub fn retain_versions(&mut self, mut keep: impl FnMut(ValueId) -> bool) {
         let given = self.version_orders.iter_mut();
@@ -421,7 +421,7 @@ impl History {
         self.version_orders.retain(|order| !order.values.is_empty());
     }
 
-    /// Forgets begin and commit times.
+    /// Removes begin and commit times.
     pub fn forget_times(&mut self) {
         self.intervals = None;
     }

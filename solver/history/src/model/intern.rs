@@ -1,4 +1,4 @@
-//! Gives dense ids to whole numbers within a scope: the inner loop of every reader, so one probe is one cache line.
+//! Assigns dense ids to whole numbers within a scope: the inner loop of every reader, so one probe is one cache line.
 //!
 //! Ids are handed out in order of first appearance. The small numbers of a scope, such as the values of a counter, have a stretch of an
 //! array; the others a hash table with open addressing and linear probing, at most three quarters full.
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 const FREE: u32 = u32::MAX;
 
-/// From this many slots on, room matters more than moving the slots once more.
+/// From this many slots on, saving memory is worth rehashing once more.
 const LARGE: usize = 1 << 22;
 
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,7 @@ impl NumberTable {
         }
     }
 
-    /// Loads the slot where a pair with this hash would be, so that asking for its id soon finds it in the cache.
+    /// Prefetches the slot of a pair with this hash.
     #[inline]
     fn touch(&self, hash: usize) -> u32 {
         match self.slots.len() {
@@ -108,13 +108,13 @@ fn hash(scope: u32, number: i64) -> usize {
     ((wide >> 64) as u64 ^ wide as u64) as usize
 }
 
-/// Numbers from here on never have a place in a stretch: random ones, hashes, the marks of an initial state.
+/// Larger numbers never have a place in a stretch: random ones, hashes, marks of an initial state.
 const SMALL: u64 = 1 << 28;
 
-/// A scope's stretch has room for at most so many numbers for each that was seen.
+/// A scope's stretch has room for at most this many numbers per number seen.
 const ROOM_A_NUMBER: u64 = 8;
 
-/// The small numbers of a scope: their ids stand from `start` on.
+/// The small numbers of a scope: their ids begin at `start`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
     start: u32,
@@ -148,7 +148,7 @@ impl SmallTable {
         self.other_id(scope, number, fresh)
     }
 
-    /// The id of a number that has no place in a stretch, unless it is given one now.
+    /// The id of a number without a place in a stretch, unless it gets one now.
     #[inline(never)]
     fn other_id(&mut self, scope: u32, number: i64, fresh: u32) -> u32 {
         if self.stretches.len() <= scope as usize {
@@ -182,7 +182,7 @@ impl SmallTable {
         self.ids.extend(ids);
     }
 
-    /// Loads the place where a small number would be.
+    /// Prefetches the place of a small number.
     #[inline]
     fn touch(&self, scope: u32, number: i64) -> u32 {
         match self.stretches.get(scope as usize) {
@@ -201,11 +201,11 @@ pub(super) struct TokenTable {
     others: FxHashMap<(u32, Token), u32>,
 }
 
-/// What [`TokenTable::touch`] found out of a number, for [`TokenTable::touched_id`].
+/// What [`TokenTable::touch`] found for a number, for [`TokenTable::touched_id`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Touched {
     hash: usize,
-    /// What stood there; it means nothing, but whoever uses it has waited for the memory.
+    /// The loaded content, otherwise unused: using it waits for the memory.
     pub(super) loaded: u32,
 }
 
@@ -225,7 +225,7 @@ impl TokenTable {
         }
     }
 
-    /// Loads what asking for this number's id will need.
+    /// Prefetches what the lookup of this number's id needs.
     #[inline]
     pub(super) fn touch(&self, scope: KeyId, number: i64) -> Touched {
         if (number as u64) < SMALL {

@@ -1,4 +1,4 @@
-//! What the producers call things: numbers, texts, or nothing.
+//! The producers' names: numbers, texts, or nothing.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ impl From<i64> for Token {
 pub struct Symbols {
     texts: Vec<Box<str>>,
     ids: FxHashMap<Box<str>, Symbol>,
-    /// How the file spells nothing; `null` unless said.
+    /// The file's spelling of nothing; `null` by default.
     nil: Option<&'static str>,
     /// Whether some number occurs as a text too, so that texts that look like numbers are quoted.
     quotes: bool,
@@ -61,7 +61,7 @@ impl Symbols {
         &self.texts[symbol.index()]
     }
 
-    /// A token as a reader would write it, on one line and without characters that cannot be seen.
+    /// A token as a file has it, on one line and without invisible characters.
     pub fn whole(&self, token: Token) -> String {
         match token {
             Token::Nil => self.nil.unwrap_or("null").to_owned(),
@@ -70,7 +70,7 @@ impl Symbols {
         }
     }
 
-    /// The same for people: a very long text without its middle.
+    /// The same for people: the middle of a very long text is omitted.
     pub fn show(&self, token: Token) -> String {
         match token {
             Token::Text(symbol) => visible(&bounded(self.text(symbol))).into_owned(),
@@ -95,12 +95,12 @@ impl Symbols {
         }
     }
 
-    /// Spells nothing as the file does.
+    /// Writes nothing as the file does.
     pub(super) fn spell_nil(&mut self, word: &'static str) {
         self.nil = Some(word);
     }
 
-    /// Looks for a number among keys and values that occurs as a text too.
+    /// Finds out whether a number among keys and values also occurs as a text.
     pub(super) fn quote_among(&mut self, names: [&[Token]; 2]) {
         let is_number = |text: &str| text.parse::<i64>().is_ok();
         if !self.texts.iter().any(|text| is_number(text)) {
@@ -113,12 +113,12 @@ impl Symbols {
     }
 }
 
-/// Longer texts, in characters, are shown by their two ends and their length.
+/// The middle of longer texts is omitted, and their length shown.
 const LONGEST_SHOWN: usize = 300;
 
 /// A text that is short enough to be shown.
 fn bounded(text: &str) -> Cow<'_, str> {
-    // A character takes a byte at least.
+    // A character takes at least one byte.
     if text.len() <= LONGEST_SHOWN || text.chars().nth(LONGEST_SHOWN).is_none() {
         return Cow::Borrowed(text);
     }
@@ -131,7 +131,7 @@ fn bounded(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{tail} ({n_characters} characters)"))
 }
 
-/// The text with every character spelt out that would end a line, steer a terminal or reorder what is around it.
+/// The text with every character escaped that would end a line, control a terminal or reorder the text around it.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_deceptive) {
         return Cow::Borrowed(text);

@@ -1,12 +1,12 @@
-//! What a collector notes beside transactions, for people: the node, the database's own name, snapshots; and what was done to
-//! the database meanwhile. Nothing here orders anything.
+//! A collector's notes about transactions, for people: the node, the database's own name, snapshots; and the faults
+//! injected meanwhile. Notes order nothing.
 
 use super::builder::HistoryBuilder;
 use super::history::History;
 use super::ids::TxnId;
 use super::names::Token;
 
-/// What is noted beside one transaction; [`Token::Nil`] where nothing is.
+/// The notes about one transaction; [`Token::Nil`] if there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The server that it ran on.
@@ -26,7 +26,7 @@ impl Note {
     };
 }
 
-/// Something that was done to the database, such as a fault.
+/// An event in the database, such as a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, by the clock of the transactions.
@@ -35,7 +35,7 @@ pub struct Event {
     pub what: Token,
 }
 
-/// Every note of a history; no row where no transaction has one.
+/// Every note of a history; no row if no transaction has one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
     pub(super) of_txns: Vec<Note>,
@@ -55,20 +55,20 @@ impl Notes {
 }
 
 impl History {
-    /// What is noted beside a transaction.
+    /// The notes about a transaction.
     pub fn note(&self, txn: TxnId) -> Note {
         let note = self.notes.of_txns.get(txn.index());
         note.copied().unwrap_or(Note::NONE)
     }
 
-    /// What was done to the database, in the order of the file.
+    /// The events, in the order of the file.
     pub fn events(&self) -> &[Event] {
         &self.notes.events
     }
 }
 
 impl HistoryBuilder {
-    /// Notes something beside the transaction begun last.
+    /// Adds notes to the transaction begun last.
     pub fn note(&mut self, note: Note) {
         let n_txns = self.history.txns.len();
         let notes = &mut self.history.notes.of_txns;
@@ -78,7 +78,7 @@ impl HistoryBuilder {
         }
     }
 
-    /// Notes what was done to the database.
+    /// Adds an event.
     pub fn event(&mut self, event: Event) {
         self.history.notes.events.push(event);
     }

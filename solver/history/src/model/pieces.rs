@@ -1,6 +1,6 @@
-//! A part of a history: some of its transactions, with some of their operations, and every side table cut to fit.
+//! A part of a history: some of its transactions, with some of their operations, and the matching part of every side table.
 //!
-//! Invariant: values that nothing in the part mentions are forgotten, except those that say which rows were there at first.
+//! Invariant: values that do not occur in the part are dropped, except those that tell which rows existed at first.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::history::{History, Op, TxnRow};
 use super::ids::{ListId, RangeId, SessionId, TxnId, ValueId};
 use super::predicates::{NO_ROW, RowTables, Snapshot};
 
-/// What of a transaction is kept or removed together: an operation, a compare-and-set, or a condition with what it returned.
+/// What is kept or removed together: an operation, a compare-and-set, or a condition with its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxnPiece {
     /// The transaction.
@@ -62,8 +62,8 @@ impl History {
         &self.ops(piece.txn)[piece.ops.clone()]
     }
 
-    /// The history of these transactions and these of the [pieces](History::pieces). `is_gone` says which items are cut out of the
-    /// lists that were read.
+    /// The history of these transactions and these of the [pieces](History::pieces). `is_gone` tells which items are
+    /// cut out of the lists that were read.
     #[must_use]
     pub fn part(
         &self,
@@ -202,7 +202,7 @@ impl History {
         }
     }
 
-    /// Leaves sessions without transactions out.
+    /// Drops sessions without transactions.
     fn finish_sessions(&mut self) {
         let names = std::mem::take(&mut self.session_names);
         self.session_start = vec![0];
@@ -222,7 +222,7 @@ impl History {
         }
     }
 
-    /// Keeps of the version orders what is still written, and what was there at first.
+    /// Keeps those versions of the version orders that are still written or initial.
     fn cut_versions(&mut self) {
         let mut is_written = vec![false; self.n_values()];
         for op in &self.ops {
@@ -248,8 +248,8 @@ impl History {
         self.notes.events.retain(|it| is_within(it.time));
     }
 
-    /// Renumbers the values that something mentions and forgets the others. Where ranges or conditions are asked, it matters which
-    /// rows were there at first.
+    /// Renumbers the values that occur and drops the others. If there are ranges or conditions, the rows that exist at
+    /// first matter.
     fn forget_values(&mut self) {
         let rows_matter = !self.ranges.is_empty() || !self.rows.predicates.is_empty();
         let mut is_named = vec![false; self.n_values()];
@@ -286,7 +286,7 @@ impl History {
         self.each_value(|value| *value = numbers[value.index()]);
     }
 
-    /// Visits every place that names a value.
+    /// Visits every place with a value.
     fn each_value(&mut self, mut visit: impl FnMut(&mut ValueId)) {
         for op in &mut self.ops {
             if let Op::Read { value, .. } | Op::Write { value, .. } | Op::Append { value, .. } = op

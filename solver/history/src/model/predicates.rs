@@ -1,8 +1,8 @@
 //! Rows with columns, and operations that choose rows by a condition, as data beside the operations of a history.
 //!
-//! What such an operation returned stands among the operations of its transaction as plain reads (and writes, for an
-//! update or a delete). A [`Predicate`] says which of them belong together and which condition chose them. A history without
-//! predicates has none of these tables.
+//! The rows that such an operation returned are plain reads among the operations of its transaction (and writes, for an
+//! update or a delete). A [`Predicate`] tells which of them belong together and which condition chose them. A history
+//! without predicates has none of these tables.
 
 use std::cmp::Ordering;
 
@@ -34,7 +34,7 @@ pub enum Column {
     Cell(u32),
 }
 
-/// What a column is compared with.
+/// An operand of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// A number, a text or null.
@@ -117,8 +117,8 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Whether a row satisfies the condition; `None` is unknown, which does not satisfy it. This is the definition; engines have
-    /// faster ways.
+    /// Whether a row satisfies the condition; `None` is unknown, which counts as not satisfied. This is the definition;
+    /// engines have faster ways.
     pub fn holds(&self, symbols: &Symbols, cell: &impl Fn(Column) -> Token) -> Option<bool> {
         let value = |operand: Operand| match operand {
             Operand::Literal(token) => token,
@@ -241,7 +241,7 @@ pub struct Query {
     pub condition: Condition,
 }
 
-/// What an aggregate computes.
+/// The function of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Function {
     /// How many rows, or how many values other than null.
@@ -280,8 +280,8 @@ impl Function {
         value != Token::Nil && (result == Token::Nil || is_better())
     }
 
-    /// The result over the values of a column, or over one value a row where there is no column (then nothing is null).
-    /// `None` where there is no such result: a sum of texts, or one beyond 64 bits.
+    /// The result over the values of a column, or over one value per row if there is no column (then nothing is null).
+    /// `None` if there is no such result: a sum of texts, or one beyond 64 bits.
     pub fn apply(self, symbols: &Symbols, values: impl Iterator<Item = Token>) -> Option<Token> {
         let values = values.filter(|&value| value != Token::Nil);
         let best = |values: &mut dyn Iterator<Item = Token>, wanted: Ordering| {
@@ -313,7 +313,7 @@ impl Function {
     }
 }
 
-/// What is done with the rows that satisfy the condition.
+/// What happens to the rows that satisfy the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// They are returned.
@@ -346,7 +346,7 @@ pub struct Extreme {
 }
 
 impl Act {
-    /// The least or greatest value that was asked for.
+    /// The least or greatest value, if that was the query.
     pub fn extreme(self) -> Option<Extreme> {
         match self {
             Act::Aggregate {
@@ -363,7 +363,7 @@ impl Act {
     }
 }
 
-/// Which version of every row a predicate was evaluated on. The transaction's own earlier writes come on top.
+/// Which version of every row a predicate was evaluated on. The transaction's own earlier writes override them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Snapshot {
     /// These versions; of every other row the initial one.
@@ -392,11 +392,11 @@ pub struct Predicate {
     pub at: u32,
     /// How many reads and writes it has.
     pub n_ops: u32,
-    /// What it was evaluated on, if that is known.
+    /// The versions that it was evaluated on, if known.
     pub snapshot: Option<Snapshot>,
 }
 
-/// What the database says of when a transaction ran; each may be missing.
+/// The database's record of when a transaction ran; each part may be missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// Its number, as snapshots name it.
@@ -429,7 +429,7 @@ pub(super) struct RowTables {
     pub(super) query_ids: FxHashMap<Query, u32>,
     /// Transaction by transaction, each in program order.
     pub(super) predicates: Vec<(TxnId, Predicate)>,
-    /// A transaction each, or none at all.
+    /// One per transaction, or none at all.
     pub(super) stamps: Vec<Stamps>,
 }
 

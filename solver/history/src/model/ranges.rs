@@ -1,4 +1,4 @@
-//! Range queries: which keys one spans, and what it returned.
+//! Range queries: their keys and their results.
 //!
 //! Keys of one kind are ordered: numbers by size, texts by their bytes. A bound spans keys of its own kind only, so a
 //! range of numbers never holds a text; a range without bounds spans every key.

@@ -1,5 +1,5 @@
-//! What a story says first, and which of two updates was lost: from names, times, version orders and reads, so that the order of a
-//! file's lines changes neither.
+//! The order in which a story lists transactions, and which of two updates was lost: from names, times, version orders
+//! and reads, so that the order of a file's lines changes neither.
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,9 @@ impl History {
         by_time.then_with(names).then_with(|| one.cmp(&other))
     }
 
-    /// Which of two transactions that overwrote one version of a key was itself overwritten by the other: by the version order, then by
-    /// who read which of the two afterwards, then by the commit times. `readers` are the transactions that read what each left.
+    /// Which of two transactions that overwrote one version of a key was itself overwritten by the other: by the
+    /// version order, then by later reads of either, then by the commit times. `readers` are the transactions that read
+    /// what each left.
     pub fn overwritten(
         &self,
         key: KeyId,
@@ -40,7 +41,7 @@ impl History {
         })
     }
 
-    /// The one whose version comes first in an order that the database gave.
+    /// The one whose version comes first in a version order given by the database.
     fn first_listed(&self, key: KeyId, pair: [TxnId; 2]) -> Option<TxnId> {
         let [a, b] = pair.map(|txn| self.last_written(txn, key));
         let (a, b) = (a?, b?);

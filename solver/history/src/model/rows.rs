@@ -1,4 +1,4 @@
-//! What a history says of rows, predicates and stamps, and how a builder takes them.
+//! Rows, predicates and stamps of a history, and how a builder takes them.
 
 use super::build_error::BuildError;
 use super::builder::HistoryBuilder;
@@ -71,7 +71,7 @@ impl History {
         &self.rows.queries
     }
 
-    /// What the database says of when a transaction ran.
+    /// The database's record of when a transaction ran.
     pub fn stamps(&self, txn: TxnId) -> Stamps {
         let stamps = self.rows.stamps.get(txn.index());
         stamps.copied().unwrap_or_default()
@@ -82,7 +82,7 @@ impl History {
         !self.rows.stamps.is_empty()
     }
 
-    /// Forgets the conditions: what they chose stays, as plain reads and writes.
+    /// Drops the conditions: the chosen rows stay, as plain reads and writes.
     pub fn forget_predicates(&mut self) {
         self.rows.predicates.clear();
         self.rows.queries.clear();
@@ -122,7 +122,7 @@ fn built_in_name(column: Column) -> &'static str {
 }
 
 impl HistoryBuilder {
-    /// Declares a table and its columns (say it before the first row).
+    /// Declares a table and its columns. Call it before the first row.
     pub fn table(&mut self, name: Token, columns: Vec<Token>) -> Result<(), BuildError> {
         let text = self.show(name);
         let has_slash = text.contains('/') || text.is_empty();
@@ -263,7 +263,7 @@ impl HistoryBuilder {
         rows.predicates.push((txn, predicate));
     }
 
-    /// Says what the database tells of when the transaction begun last ran.
+    /// Sets the database's record of when the transaction begun last ran.
     pub fn stamps(&mut self, stamps: Stamps) {
         let n_txns = self.history.txns.len();
         let all = &mut self.history.rows.stamps;

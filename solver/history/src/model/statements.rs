@@ -1,4 +1,5 @@
-//! Which operations and conditions of a transaction are one statement: what a condition returned or changed is of its statement.
+//! Which operations and conditions of a transaction belong to one statement: the rows that a condition returned or
+//! changed belong to its statement.
 
 use super::{History, TxnId};
 
@@ -64,7 +65,7 @@ impl Statements {
         read.checked_sub(self.n_ops)
     }
 
-    /// How a read of a row that a condition did not return is named.
+    /// The name of a read of a row that a condition did not return.
     pub fn read_by(&self, nth: usize) -> usize {
         self.n_ops + nth
     }

@@ -31,11 +31,11 @@ pub enum Proof {
         op: Option<usize>,
         /// The key.
         key: KeyId,
-        /// Everybody that it can have read from, and the contradiction.
+        /// Every possible writer, with the contradiction.
         cases: Vec<(Option<TxnId>, Proof)>,
     },
-    /// A transaction was given the result of an aggregate. Some versions it cannot have counted, each for a reason of its own; whatever
-    /// it counted of the others, the result is another. Never within a split.
+    /// A transaction got the result of an aggregate. Some versions it cannot have counted, each for its own reason;
+    /// with any of the others, the result is different. Never within a split.
     Aggregate {
         /// Who asked.
         reader: TxnId,
@@ -248,8 +248,8 @@ impl Proof {
         }
     }
 
-    /// Computes something of each cycle, of each split from what was computed of its two cases, and of each choice and aggregate from
-    /// what was computed of its cases. Splits may be deep and are walked without recursion; choices are few.
+    /// Computes a value for each cycle, for each split from the values of its two cases, and for each choice and
+    /// aggregate from the values of its cases. Splits may be deep and are walked without recursion; choices are few.
     pub fn fold<'p, T>(
         &'p self,
         mut of_cycle: impl FnMut(&'p [Step]) -> T,

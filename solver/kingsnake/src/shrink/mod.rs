@@ -1,8 +1,8 @@
-//! Makes a violated history small: removes sessions, transactions and operations as long as the same anomaly stays.
+//! Shrinks a violated history: removes sessions, transactions and operations as long as the same anomaly remains.
 //!
-//! Delta debugging by complements (Zeller and Hildebrandt, 2002), from the transactions of the counterexample where these show the
-//! anomaly alone. Invariant: every history that is kept was written in our format, read again, and found violated by a check whose
-//! counterexample was checked again.
+//! Delta debugging by complements (Zeller and Hildebrandt, 2002), starting from the transactions of the counterexample
+//! if these alone show the anomaly. Invariant: every history that is kept was written in our format, read again, and
+//! found violated by a check whose counterexample was checked again.
 
 mod orphans;
 #[cfg(test)]
@@ -20,28 +20,28 @@ use orphans::Writers;
 /// A smaller history with the same anomaly, from [`Checker::shrink`].
 #[derive(Clone, Debug)]
 pub struct Shrunk {
-    /// The smallest history that was found.
+    /// The smallest history found.
     pub history: History,
     /// The anomaly, as [`Violation::anomaly`] names it.
     pub anomaly: String,
-    /// How many histories were checked.
+    /// Number of histories checked.
     pub n_checks: usize,
     /// The limit that ended the search, if one did; otherwise no transaction and no operation can be removed.
     pub stopped: Option<StopReason>,
 }
 
-/// What [`Checker::shrink`] comes to.
+/// The result of [`Checker::shrink`].
 #[derive(Clone, Debug)]
 pub enum ShrinkAnswer {
     /// The history is violated; a part of it shows the anomaly.
     Shrunk(Box<Shrunk>),
     /// The history satisfies the level, so there is nothing to shrink.
     Satisfied,
-    /// Whether it does is not known, and why.
+    /// Whether it does is unknown, and why.
     Unknown(StopReason),
 }
 
-/// Hears of a shrinking: of every check, and of every smaller history.
+/// Listens to shrinking: to every check, and every smaller history.
 pub trait ShrinkListener {
     /// The best history so far, and how many histories were checked.
     fn smaller(&mut self, history: &History, n_checks: usize);
@@ -53,7 +53,7 @@ impl<F: FnMut(&History, usize)> ShrinkListener for F {
     }
 }
 
-/// What is removed at a time.
+/// The unit of removal.
 #[derive(Clone, Copy)]
 enum Unit {
     Session,
@@ -96,7 +96,7 @@ pub(crate) fn shrink(
 /// Why a search ends before its result is minimal.
 enum End {
     Stopped(StopReason),
-    /// An internal error, which is not to be passed over.
+    /// An internal error, which must be reported.
     Failed(Error),
 }
 
@@ -123,7 +123,7 @@ impl Search<'_> {
             self.try_txns(&sources)?;
         }
         self.reduce(Unit::Session)?;
-        // Operations that are gone may have been all that a transaction was kept for.
+        // A transaction without its removed operations may be unnecessary.
         loop {
             self.reduce(Unit::Txn)?;
             if !self.reduce(Unit::Piece)? {
@@ -141,7 +141,7 @@ impl Search<'_> {
         self.try_without(|piece| removed.binary_search(&piece.txn).is_ok(), &removed)
     }
 
-    /// Removes what can be removed: halves, quarters and so on, then one by one until none can. Whether something was.
+    /// Removes what it can: halves, quarters and so on, then single pieces until none can be removed. Returns whether anything was.
     fn reduce(&mut self, unit: Unit) -> Result<bool, End> {
         let (mut size, mut changed) = (self.count(unit).div_ceil(2), false);
         while size > 0 {
@@ -205,7 +205,7 @@ impl Search<'_> {
             Err(error @ Error::Check(CheckError::Uncertified { .. })) => {
                 return Err(End::Failed(error));
             }
-            // A part may say too little for the level, such as when transactions ran.
+            // A part may lack what the level needs, such as times.
             Ok(Verdict::Satisfied(_) | Verdict::Unknown(_)) | Err(_) => false,
         };
         self.budget.check()?;
@@ -217,7 +217,7 @@ impl Search<'_> {
     }
 }
 
-/// The history without these pieces, these transactions and what cannot stay without them, as it is read from a file.
+/// The history without these pieces, these transactions and everything that depends on them, as it is read from a file.
 fn without(
     history: &History,
     is_asked: impl Fn(&TxnPiece) -> bool,
@@ -243,7 +243,7 @@ fn without(
     Some(read)
 }
 
-/// These transactions and all that they read from, directly and through others, sorted.
+/// These transactions and all that they read from, transitively, sorted.
 fn with_sources(history: &History, txns: &[TxnId]) -> Vec<TxnId> {
     let mut writers = vec![Vec::new(); history.n_values()];
     for txn in history.txns() {

@@ -1,8 +1,8 @@
-//! Which reads must go when writes go, so that a part of a history is violated only where the whole is.
+//! Which reads must be removed with writes, so that a part of a history is violated only if the whole is.
 //!
-//! A removed write never happened. A read stays only if some execution of the whole history, without the removed operations, still
-//! returns what it returned: whatever it may have read from stays. Removed appends are cut out of the lists that were read; a list is
-//! the same without them.
+//! A removed write never happened. A read is kept only if some execution of the whole history, without the removed
+//! operations, still returns the same: all its possible writers must be kept. Removed appends are cut out of the lists
+//! that were read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use kingsnake_history::model::{
     Act, CompareOutcome, History, KeyId, Op, Predicate, Snapshot, TxnPiece, ValueId,
 };
 
-/// Who writes what, by pieces of a history.
+/// The possible writers, by pieces of a history.
 pub(super) struct Writers<'h> {
     history: &'h History,
     pieces: &'h [TxnPiece],
@@ -43,9 +43,9 @@ impl<'h> Writers<'h> {
         writers
     }
 
-    /// Marks as removed every piece that cannot stay without those that are.
+    /// Marks as removed every piece that depends on removed ones.
     pub(super) fn remove_orphans(&self, is_removed: &mut [bool]) {
-        // A piece that goes may write too, so that others follow.
+        // A removed piece may write too, so others follow.
         loop {
             let mut changed = false;
             for at in 0..self.pieces.len() {
@@ -80,7 +80,7 @@ impl<'h> Writers<'h> {
         reads || refused || condition
     }
 
-    /// Whether a version may have been written by a piece that is removed. What reads nothing may have read any delete.
+    /// Whether a removed piece may have written a version. A read of nothing may have read any delete.
     fn is_lost(&self, value: ValueId, is_removed: &[bool]) -> bool {
         let key = self.history.value_key(value);
         has_removed(Some(&self.of_value[value.index()]), is_removed)
@@ -89,7 +89,7 @@ impl<'h> Writers<'h> {
                 && has_removed(self.of_absence.get(&key), is_removed)
     }
 
-    /// Whether an operation read something that is removed.
+    /// Whether an operation read something removed.
     fn lacks(&self, op: Op, is_removed: &[bool]) -> bool {
         match op {
             Op::Write { .. } | Op::Append { .. } => false,
@@ -114,7 +114,7 @@ impl<'h> Writers<'h> {
         }
     }
 
-    /// Whether a condition may have looked at something that is removed. A row that it did not return may go as a whole.
+    /// Whether a condition may have looked at something removed. A row that it did not return can be removed as a whole.
     fn misjudges(&self, predicate: &Predicate, returned: &[Op], is_removed: &[bool]) -> bool {
         if let Some(Snapshot::Set(versions)) = &predicate.snapshot
             && versions.iter().any(|&it| self.is_lost(it, is_removed))
@@ -126,7 +126,7 @@ impl<'h> Writers<'h> {
         self.of_key.iter().any(|(&key, writers)| {
             let is_of = |op: &&Op| op.key() == Some(key);
             let is_read = |op: &Op| matches!(op, Op::Read { .. });
-            // What was changed without being shown had some version that satisfies the condition.
+            // A row changed without being shown had some version that satisfies the condition.
             let is_settled = || !is_aggregate && returned.iter().filter(is_of).any(is_read);
             let is_free = || {
                 !is_aggregate

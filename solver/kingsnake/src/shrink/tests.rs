@@ -1,5 +1,5 @@
-//! Parts of random histories with every feature: parts of satisfied histories are satisfied, and what is shrunk is violated in the same
-//! way and minimal.
+//! Parts of random histories with every feature: parts of satisfied histories are satisfied, and shrunk histories are
+//! violated in the same way and minimal.
 
 use std::time::Duration;
 

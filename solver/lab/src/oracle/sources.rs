@@ -131,7 +131,7 @@ impl<'h> Search<'h> {
             Model::Ra => is_in(self.past[txn]),
             Model::Cc => self.happened_before(other, txn),
             Model::Pc => up_to(self.past[txn]),
-            // Nobody who writes one of its keys commits while it runs.
+            // No other writer of its keys commits while it runs.
             Model::Si => up_to(self.past[txn] | self.conflicts[txn]),
             Model::Ser => true,
             Model::Psi | Model::Mixed => unreachable!("no level of one transaction among others"),
@@ -167,7 +167,8 @@ impl<'h> Search<'h> {
     }
 }
 
-/// Everything that a transaction looked at: a range query at all keys that it asks for, a condition at all rows of its table. `None`
+/// Everything that a transaction looked at: a range query looks at all keys in its range, a condition at all rows of
+/// its table. `None`
 /// where it did not see what it wrote itself.
 fn looks<'h>(history: &'h History, txn: TxnId) -> Option<Vec<Look<'h>>> {
     let mut looks: Vec<Look<'h>> = Vec::new();

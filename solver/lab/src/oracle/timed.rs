@@ -11,7 +11,7 @@ use super::{Search, Set, Store};
 use kingsnake_history::level::{Model, RealTime, Snapshots, Spec, Times};
 use kingsnake_history::model::{History, TxnId};
 
-/// How far a search has come.
+/// The state of a search.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct State {
     begun: Set,

@@ -1,6 +1,6 @@
 //! Histories that no forced choice decides: puzzles for the back ends, whose answer is known.
 //!
-//! A pair of blind writers of one key stands for a boolean: which of them came first. Somebody reads each version, so a
+//! A pair of blind writers of one key stands for a boolean: which of them came first. Each version is read, so a
 //! choice orders the version's reader before the other writer. A clause forbids two choices: the reader of each also
 //! reads from the writer that the other choice puts last, which closes a cycle iff both are made. Known edges lead only
 //! from writers to readers, so pruning forces nothing; and the order exists, for SER as for SI, iff the clauses can be met.

@@ -176,7 +176,7 @@ fn chooses(asked: Where, key: usize, value: i64) -> bool {
     condition(asked).holds(&Symbols::default(), &cell) == Some(true)
 }
 
-struct Store<'r> {
+struct CombinedStore<'r> {
     rng: &'r mut Rng,
     features: BTreeSet<Feature>,
     n_keys: usize,
@@ -232,7 +232,7 @@ impl Combined {
         let n_txns = rng.between(2, 5).max(rng.between(2, 5));
         let n_sessions = rng.between(1, 4);
         let n_mutations = [0, 1, 1, 2, 3][rng.below(5)];
-        let mut store = Store {
+        let mut store = CombinedStore {
             n_keys,
             n_lists: usize::from(features.contains(&Feature::Lists)),
             features,
@@ -246,7 +246,7 @@ impl Combined {
             store.run(session);
         }
         store.give_orders();
-        let Store { mut drawn, rng, .. } = store;
+        let CombinedStore { mut drawn, rng, .. } = store;
         for _ in 0..n_mutations {
             drawn.mutate(rng);
         }
@@ -383,7 +383,7 @@ impl Combined {
     }
 }
 
-impl Store<'_> {
+impl CombinedStore<'_> {
     fn has(&self, feature: Feature) -> bool {
         self.features.contains(&feature)
     }
@@ -479,7 +479,7 @@ impl Store<'_> {
         }
     }
 
-    /// When a transaction can have begun and committed that began after so many commits, and committed after so many.
+    /// The possible times of a transaction, given the numbers of commits before its begin and before its commit.
     fn times(&mut self, begun: i64, committed: i64) -> (Option<i64>, Option<i64>) {
         if !self.has(Feature::Times) {
             return (None, None);

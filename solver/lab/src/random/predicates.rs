@@ -46,7 +46,7 @@ struct Version {
     value: ValueId,
 }
 
-struct Store<'r> {
+struct PredicateStore<'r> {
     rng: &'r mut Rng,
     builder: HistoryBuilder,
     wrong: Wrong,
@@ -74,7 +74,7 @@ pub fn small_predicates(rng: &mut Rng, wrong: Wrong) -> History {
     for at in (1..n_txns).rev() {
         xids.swap(at, rng.below(at + 1));
     }
-    let mut store = Store {
+    let mut store = PredicateStore {
         rng,
         builder,
         wrong,
@@ -105,7 +105,7 @@ pub fn small_predicates(rng: &mut Rng, wrong: Wrong) -> History {
     store.finish()
 }
 
-impl Store<'_> {
+impl PredicateStore<'_> {
     fn cells(&mut self) -> [Token; 2] {
         [0, 1].map(|_| match self.rng.below(6) {
             0 => Token::Nil,

@@ -84,7 +84,7 @@ impl Drafts<'_> {
         }
     }
 
-    /// The orders between transactions that the user gave.
+    /// The orders between transactions given by the user.
     pub(super) fn add_given(&mut self, history: &History) {
         let resolved = self.polygraph.resolved();
         for (at, edge) in history.given_edges().iter().enumerate() {
@@ -155,14 +155,14 @@ impl Drafts<'_> {
         places
     }
 
-    /// Whoever is at one place may go on to another.
+    /// A path at one place may continue at another.
     fn link(&mut self, (places, from): (Places, u32), (others, to): (Places, u32)) {
         for lane in 0..places.n_lanes {
             self.free(places.at(from, lane), others.at(to, lane));
         }
     }
 
-    /// Whoever is at a place may go on to the writer of a version.
+    /// A path at a place may continue at the writer of a version.
     fn exit(&mut self, places: Places, place: u32, version: VersionId) {
         let writer = self.polygraph.resolved().versions().writer(version);
         let (Some(begin), Some(commit)) = (self.begin(writer), self.commit(writer)) else {
@@ -174,7 +174,7 @@ impl Drafts<'_> {
         }
     }
 
-    /// What comes after a version is at a place: its writer and its readers may go there, except the one whose own write is
+    /// What comes after a version is at a place: its writer and its readers lead there, except the one whose own write is
     /// the only one there.
     fn enter(&mut self, version: VersionId, places: Places, place: u32, own: Option<VersionId>) {
         let versions = self.polygraph.resolved().versions();
@@ -248,12 +248,12 @@ impl Drafts<'_> {
             if !versions.is_initial(version) {
                 self.exit(tree, version.0 - start, version);
             }
-            // Versions that were made of each other in a circle have no first one; that they read each other is told by wr edges.
+            // Versions that were made of each other in a circle have no first one; wr edges state that they read each other.
             if !order.is_rooted(version) {
                 continue;
             }
             if has_others && order.family(version) == 0 {
-                // Where an order is given, what a read-modify-write says of other versions is told by what it read: a ww step
+                // If an order is given, a read-modify-write's statement about other versions comes from its read: a ww step
                 // against that order would hide that some read is part of the contradiction.
                 if order.lists().is_empty() {
                     self.enter(version, others, 0, None);

@@ -184,7 +184,7 @@ impl ChoiceRuns {
     }
 }
 
-/// The variables of a choice among so many, where there is one to be made. Whoever did not take effect chooses nothing.
+/// The variables of a choice among this many, if there is a choice. A transaction that did not take effect chooses nothing.
 fn choose(logic: &mut Logic, n_candidates: usize, end: Option<Literal>) -> Option<u32> {
     let Some(end) = end else {
         return (n_candidates != 1).then(|| logic.choice(n_candidates));

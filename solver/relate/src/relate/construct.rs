@@ -9,7 +9,7 @@ use super::ends::{Ends, add_ends};
 use super::gaps::Helpers;
 use super::real_time::add_real_time;
 use super::runs::{Run, next, runs_of_key};
-use super::{Edge, Places, Polygraph, Reason, reasons};
+use super::{Edge, Places, Polygraph, reasons};
 use crate::budget::{Budget, StopReason};
 use crate::level::{Model, RealTime, Spec};
 use crate::model::{History, KeyId};
@@ -17,6 +17,9 @@ use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId};
 use crate::visible::{Commits, Visible, Why};
 use kingsnake_graph::{Orders, Problem, RunOf};
 use rustc_hash::FxHashMap;
+
+/// Edges of reads and orders of keys of so many versions are worth a thread each.
+const WORTH_THREADS: usize = 1 << 16;
 
 /// Which pairs of versions become constraints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,34 +68,49 @@ pub fn construct_within(
     let mut edges = Vec::with_capacity(n_edges);
     let mut n_nodes = n_txn_nodes;
     let helpers = Helpers::new(resolved.gaps(), &places, &mut n_nodes, &mut edges);
-    let mut construct = Construct {
-        session_of: session_of(&resolved),
-        helpers,
-        polygraph: Polygraph {
-            resolved,
-            spec,
-            places,
-            n_txn_nodes,
-            sights: Vec::new(),
-            n_helpers: n_nodes - n_txn_nodes,
-            combine,
-            unread,
-            free_runs: FxHashMap::default(),
-            ends: Ends::default(),
-            problem: Problem {
-                n_nodes,
-                edges,
-                ..Problem::default()
-            },
-        },
+    add_transactions(&resolved, &places, spec, &mut edges);
+    add_given_edges(history, &resolved, &places, &mut edges);
+    let keys = Keys {
+        resolved: &resolved,
+        places: &places,
+        spec,
         combine,
+        unread,
+        helpers: &helpers,
+        session_of: session_of(&resolved),
+        edges: Vec::new(),
+        orders: Orders::default(),
+        free_runs: FxHashMap::default(),
     };
-    construct.make_room();
-    construct.add_transactions();
-    construct.add_edges(history);
-    construct.add_reads();
-    construct.add_keys();
-    let mut polygraph = construct.polygraph;
+    let add_reads = || {
+        add_reads(&resolved, &places, &helpers, combine, &mut edges);
+        edges
+    };
+    let (mut edges, mut keys) = if resolved.versions().len() < WORTH_THREADS {
+        (add_reads(), keys.all())
+    } else {
+        rayon::join(add_reads, || keys.all())
+    };
+    edges.append(&mut keys.edges);
+    let (orders, free_runs) = (keys.orders, keys.free_runs);
+    let mut polygraph = Polygraph {
+        spec,
+        n_txn_nodes,
+        sights: Vec::new(),
+        n_helpers: n_nodes - n_txn_nodes,
+        combine,
+        unread,
+        free_runs,
+        ends: Ends::default(),
+        problem: Problem {
+            n_nodes,
+            edges,
+            orders,
+            ..Problem::default()
+        },
+        places,
+        resolved,
+    };
     add_ends(history, &mut polygraph);
     if polygraph.places.models().any(Model::is_weak) {
         add_sights(&mut polygraph, budget)?;
@@ -104,7 +122,7 @@ pub fn construct_within(
     Ok(polygraph)
 }
 
-/// What the reads of weak transactions say about the order of commits. A commit before the initial state is a cycle by itself.
+/// The constraints of weak transactions' reads on the order of commits. A commit before the initial state is a cycle by itself.
 fn add_sights(polygraph: &mut Polygraph, budget: &Budget) -> Result<(), StopReason> {
     let Polygraph {
         resolved,
@@ -183,125 +201,117 @@ fn session_of(resolved: &Resolved) -> Vec<u32> {
     session_of
 }
 
-struct Construct {
-    polygraph: Polygraph,
-    helpers: Helpers,
-    session_of: Vec<u32>,
-    combine: bool,
+/// Begins before commits, and the session order.
+fn add_transactions(resolved: &Resolved, places: &Places, spec: Spec, edges: &mut Vec<Edge>) {
+    for txn in 0..resolved.n_txns() as Node {
+        let (from, to) = (places.begin(txn), places.commit(txn));
+        if from != to {
+            let reason = reasons::BEGIN;
+            edges.push(Edge { from, to, reason });
+        }
+    }
+    if !spec.session_order {
+        return;
+    }
+    for nodes in resolved.sessions() {
+        for earlier in nodes.start..nodes.end.saturating_sub(1) {
+            edges.push(Edge {
+                from: places.commit(earlier),
+                to: places.begin(earlier + 1),
+                reason: reasons::SESSION,
+            });
+        }
+    }
 }
 
-impl Construct {
-    fn push(&mut self, from: u32, to: u32, reason: Reason) {
-        self.polygraph.problem.edges.push(Edge { from, to, reason });
+/// The orders between transactions given by the user.
+fn add_given_edges(history: &History, resolved: &Resolved, places: &Places, edges: &mut Vec<Edge>) {
+    for (edge, at) in history.given_edges().iter().zip(0..) {
+        let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) else {
+            continue;
+        };
+        edges.push(Edge {
+            from: places.commit(from),
+            to: places.begin(to),
+            reason: reasons::given(at),
+        });
     }
+}
 
-    /// Room for the runs and their readers, so that no list of them is copied while it grows.
-    fn make_room(&mut self) {
-        let Polygraph {
-            resolved, problem, ..
-        } = &mut self.polygraph;
-        let versions = resolved.versions();
-        let n_written = versions.len() - versions.n_keys();
-        problem.orders = Orders::with_room(n_written, versions.n_reads());
-    }
-
-    /// Begins before commits, and the session order.
-    fn add_transactions(&mut self) {
-        let spec = self.polygraph.spec;
-        for txn in 0..self.polygraph.resolved.n_txns() as Node {
-            let places = &self.polygraph.places;
-            let (begin, commit) = (places.begin(txn), places.commit(txn));
-            if begin != commit {
-                self.push(begin, commit, reasons::BEGIN);
-            }
+/// Writers before their readers; readers before the transaction that read and overwrote the same version.
+fn add_reads(
+    resolved: &Resolved,
+    places: &Places,
+    helpers: &Helpers,
+    combine: bool,
+    edges: &mut Vec<Edge>,
+) {
+    let versions = resolved.versions();
+    for version in (0..versions.len() as u32).map(VersionId) {
+        let readers = versions.readers(version);
+        if !versions.is_initial(version) {
+            let from = places.commit(versions.writer(version));
+            edges.extend(readers.iter().map(|&reader| Edge {
+                from,
+                to: places.snap(reader),
+                reason: reasons::wr(version),
+            }));
         }
-        if !spec.session_order {
-            return;
+        let Some(before) = versions.predecessor(version).filter(|_| combine) else {
+            continue;
+        };
+        let writer = versions.writer(version);
+        if !places.is_atomic(writer) {
+            continue;
         }
-        for session in 0..self.polygraph.resolved.sessions().len() {
-            let nodes = self.polygraph.resolved.sessions()[session].clone();
-            for earlier in nodes.start..nodes.end.saturating_sub(1) {
-                let from = self.polygraph.places.commit(earlier);
-                let to = self.polygraph.places.begin(earlier + 1);
-                self.push(from, to, reasons::SESSION);
-            }
-        }
-    }
-
-    /// The orders between transactions that the user gave.
-    fn add_edges(&mut self, history: &History) {
-        for (at, edge) in history.given_edges().iter().enumerate() {
-            let resolved = &self.polygraph.resolved;
-            let (Some(from), Some(to)) = (resolved.node(edge.from), resolved.node(edge.to)) else {
-                continue;
-            };
-            let places = &self.polygraph.places;
-            let (from, to) = (places.commit(from), places.begin(to));
-            self.push(from, to, reasons::given(at as u32));
-        }
-    }
-
-    /// Writers before their readers; readers before the transaction that read and overwrote the same version.
-    fn add_reads(&mut self) {
-        let polygraph = &mut self.polygraph;
-        let versions = polygraph.resolved.versions();
-        let places = &polygraph.places;
-        let mut edges = std::mem::take(&mut polygraph.problem.edges);
-        for version in (0..versions.len() as u32).map(VersionId) {
-            let readers = versions.readers(version);
-            if !versions.is_initial(version) {
-                let from = places.commit(versions.writer(version));
-                edges.extend(readers.iter().map(|&reader| Edge {
-                    from,
-                    to: places.snap(reader),
-                    reason: reasons::wr(version),
-                }));
-            }
-            let Some(before) = versions.predecessor(version).filter(|_| self.combine) else {
-                continue;
-            };
-            let writer = versions.writer(version);
-            if !places.is_atomic(writer) {
-                continue;
-            }
-            let others = versions.readers(before).iter().filter(|&&r| r != writer);
-            let others = others.filter(|&&reader| places.reads_newest(reader));
-            edges.extend(others.map(|&reader| Edge {
-                from: places.snap(reader),
+        let others = versions.readers(before).iter().filter(|&&r| r != writer);
+        let others = others.filter(|&&reader| places.reads_newest(reader));
+        edges.extend(others.map(|&reader| Edge {
+            from: places.snap(reader),
+            to: places.commit(writer),
+            reason: reasons::rw(before, version),
+        }));
+        if versions.is_initial(before) {
+            let helpers = helpers.readers(resolved.gaps(), versions.key(before));
+            edges.extend(helpers.map(|from| Edge {
+                from,
                 to: places.commit(writer),
                 reason: reasons::rw(before, version),
             }));
-            if versions.is_initial(before) {
-                let gaps = polygraph.resolved.gaps();
-                let helpers = self.helpers.readers(gaps, versions.key(before));
-                edges.extend(helpers.map(|from| Edge {
-                    from,
-                    to: places.commit(writer),
-                    reason: reasons::rw(before, version),
-                }));
-            }
         }
-        polygraph.problem.edges = edges;
     }
+}
 
-    /// What is known of each key's version order, and the runs that are left to order.
-    fn add_keys(&mut self) {
-        let given = self.polygraph.resolved.given().to_vec();
-        let mut given = given.as_slice();
+/// The known part of each key's version order, and the runs that are left to order.
+struct Keys<'a> {
+    resolved: &'a Resolved,
+    places: &'a Places,
+    spec: Spec,
+    combine: bool,
+    unread: bool,
+    helpers: &'a Helpers,
+    session_of: Vec<u32>,
+    edges: Vec<Edge>,
+    orders: Orders,
+    free_runs: FxHashMap<KeyId, Vec<Run>>,
+}
+
+impl Keys<'_> {
+    fn all(mut self) -> Self {
+        let (resolved, places) = (self.resolved, self.places);
+        let versions = resolved.versions();
+        // Room for the runs and their readers, so that no list of them is copied while it grows.
+        self.orders = Orders::with_room(versions.len() - versions.n_keys(), versions.n_reads());
+        let mut given = resolved.given();
         let mut runs = Vec::new();
-        for key in (0..self.polygraph.resolved.versions().n_keys() as u32).map(KeyId) {
+        for key in (0..versions.n_keys() as u32).map(KeyId) {
             let n_given = given.iter().take_while(|order| order.key == key).count();
             let (orders, rest) = given.split_at(n_given);
             given = rest;
-            runs_of_key(
-                &self.polygraph.resolved,
-                &self.polygraph.places,
-                key,
-                self.combine,
-                &mut runs,
-            );
+            runs_of_key(resolved, places, key, self.combine, &mut runs);
             self.add_key(key, &runs, orders);
         }
+        self
     }
 
     fn add_key(&mut self, key: KeyId, runs: &[Run], orders: &[GivenOrder]) {
@@ -319,7 +329,7 @@ impl Construct {
         for order in orders {
             self.add_given(order);
         }
-        let n_written = self.polygraph.resolved.versions().of_key(key).len() - 1;
+        let n_written = self.resolved.versions().of_key(key).len() - 1;
         let is_total = |order: &&GivenOrder| order.is_prefix || order.versions.len() == n_written;
         let mut left = rest.to_vec();
         for order in orders.iter().filter(is_total) {
@@ -340,34 +350,29 @@ impl Construct {
     fn add_given(&mut self, order: &GivenOrder) {
         for pair in order.versions.windows(2) {
             let (head, last) = (pair[1], pair[0]);
-            let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
-            let places = self.polygraph.places.clone();
-            let versions = self.polygraph.resolved.versions();
+            let (places, versions) = (self.places, self.resolved.versions());
             let (writer, after) = (versions.writer(last), versions.writer(head));
-            edges.push(Edge {
+            self.edges.push(Edge {
                 from: places.commit(writer),
                 to: places.install(after),
                 reason: reasons::ww(last, head),
             });
             let readers = versions.readers(last).iter().filter(|&&r| r != after);
             let readers = readers.filter(|&&reader| places.reads_newest(reader));
-            edges.extend(readers.map(|&reader| Edge {
+            self.edges.extend(readers.map(|&reader| Edge {
                 from: places.snap(reader),
                 to: places.commit(after),
                 reason: reasons::rw(last, head),
             }));
-            self.polygraph.problem.edges = edges;
         }
     }
 
     /// A given order that leaves no doubt except about what comes after it: the initial run comes before its first
     /// version, and what it does not list after its last. Returns the runs that it does not list.
     fn add_total(&mut self, initial: Run, rest: &[Run], order: &GivenOrder) -> Vec<Run> {
-        let versions = self.polygraph.resolved.versions();
-        let places = self.polygraph.places.clone();
+        let (places, versions) = (self.places, self.resolved.versions());
         // Read-modify-writes that go round in a circle end where they began; their wr edges are the contradiction.
         let follow = |head| {
-            let places = &places;
             let after = move |&v: &VersionId| next(versions, places, v).filter(|&v| v != head);
             std::iter::successors(Some(head), after)
         };
@@ -407,12 +412,10 @@ impl Construct {
     /// Orders a run before each of the others. With session order a session's last reader and a session's first writer
     /// stand for the rest, so the edges stay few where many readers meet many writers.
     fn fence(&mut self, run: Run, others: &[Run]) {
-        let mut edges = std::mem::take(&mut self.polygraph.problem.edges);
-        let polygraph = &self.polygraph;
-        let places = &polygraph.places;
-        let versions = polygraph.resolved.versions();
+        let (places, versions) = (self.places, self.resolved.versions());
+        let edges = &mut self.edges;
         let session = |node: Node| self.session_of[node as usize];
-        let by_session = polygraph.spec.session_order;
+        let by_session = self.spec.session_order;
         let readers = versions.readers(run.last);
         let newest: Vec<Node>;
         let readers = if places.all_read_newest() {
@@ -425,7 +428,7 @@ impl Construct {
         let mut helpers = Vec::new();
         if !self.helpers.is_empty() && versions.is_initial(run.last) {
             let key = versions.key(run.last);
-            helpers.extend(self.helpers.readers(polygraph.resolved.gaps(), key));
+            helpers.extend(self.helpers.readers(self.resolved.gaps(), key));
         }
         let mut previous = None;
         for other in others {
@@ -462,14 +465,13 @@ impl Construct {
                 }
             }
         }
-        self.polygraph.problem.edges = edges;
     }
 
     /// Leaves runs to be ordered, unless any topological order does.
     fn leave(&mut self, key: KeyId, runs: &[Run], is_given: bool) {
-        let polygraph = &mut self.polygraph;
-        if !polygraph.leave(key, runs, false) && is_given {
-            polygraph.free_runs.insert(key, runs.to_vec());
+        let (resolved, places, unread) = (self.resolved, self.places, self.unread);
+        if !leave(resolved, places, unread, key, runs, &mut self.orders) && is_given {
+            self.free_runs.insert(key, runs.to_vec());
         }
     }
 }
@@ -490,55 +492,82 @@ impl Polygraph {
             runs.drain(..runs.len().min(1));
             runs
         });
-        self.leave(key, &runs, true);
+        // A choice needs them though any topological order did.
+        if runs.len() > 1 {
+            let orders = &mut self.problem.orders;
+            push_runs(
+                &self.resolved,
+                &self.places,
+                self.unread,
+                key,
+                &runs,
+                orders,
+            );
+        }
     }
+}
 
-    /// Leaves runs to be ordered, unless any topological order does and no rule needs them. Whether they are left.
-    fn leave(&mut self, key: KeyId, runs: &[Run], is_needed: bool) -> bool {
-        if runs.len() < 2 {
-            return true;
+/// Leaves runs to be ordered, unless any topological order does. Returns whether they are left.
+fn leave(
+    resolved: &Resolved,
+    places: &Places,
+    unread: bool,
+    key: KeyId,
+    runs: &[Run],
+    orders: &mut Orders,
+) -> bool {
+    if runs.len() < 2 {
+        return true;
+    }
+    // Pairs of runs that any topological order settles are no constraints.
+    let is_free = |run: &Run| is_free(resolved, places, unread, run);
+    let is_left = !runs.iter().all(is_free);
+    if is_left {
+        push_runs(resolved, places, unread, key, runs, orders);
+    }
+    is_left
+}
+
+/// Whether any topological order settles the order of a run and another such run.
+fn is_free(resolved: &Resolved, places: &Places, unread: bool, run: &Run) -> bool {
+    let versions = resolved.versions();
+    let writer = versions.writer(run.head);
+    let reads_newest = |&reader: &Node| places.reads_newest(reader);
+    unread
+        && run.head == run.last
+        && places.install(writer) == places.commit(writer)
+        && !versions.readers(run.last).iter().any(reads_newest)
+}
+
+/// Adds the runs of a key to the orders.
+fn push_runs(
+    resolved: &Resolved,
+    places: &Places,
+    unread: bool,
+    key: KeyId,
+    runs: &[Run],
+    orders: &mut Orders,
+) {
+    let versions = resolved.versions();
+    let stated = runs.iter().map(|run| {
+        let head = versions.writer(run.head);
+        RunOf {
+            head: run.head.0,
+            last: run.last.0,
+            install: places.install(head),
+            commit: places.commit(head),
+            last_commit: places.commit(versions.writer(run.last)),
+            is_free: is_free(resolved, places, unread, run),
+            readers: versions.readers(run.last).iter(),
         }
-        let unread = self.unread;
-        let Polygraph {
-            resolved,
-            places,
-            problem,
-            ..
-        } = self;
-        let versions = resolved.versions();
-        let reads_newest = |&reader: &Node| places.reads_newest(reader);
-        let is_free = |run: &Run| {
-            let writer = versions.writer(run.head);
-            unread
-                && run.head == run.last
-                && places.install(writer) == places.commit(writer)
-                && !versions.readers(run.last).iter().any(reads_newest)
-        };
-        // Pairs of runs that any topological order settles are no constraints.
-        if runs.iter().all(is_free) && !is_needed {
-            return false;
-        }
-        let stated = runs.iter().map(|run| {
-            let head = versions.writer(run.head);
-            RunOf {
-                head: run.head.0,
-                last: run.last.0,
-                install: places.install(head),
-                commit: places.commit(head),
-                last_commit: places.commit(versions.writer(run.last)),
-                is_free: is_free(run),
-                readers: versions.readers(run.last).iter(),
-            }
-        });
-        let snap = |&reader: &Node| places.snap(reader);
-        if places.all_read_newest() {
-            let stated = stated.map(|run| run.with_readers(|all| all.map(snap)));
-            problem.orders.push_key(key.0, stated);
-        } else {
-            let newest = |it: &&Node| reads_newest(it);
-            let stated = stated.map(|run| run.with_readers(|all| all.filter(newest).map(snap)));
-            problem.orders.push_key(key.0, stated);
-        }
-        true
+    });
+    let snap = |&reader: &Node| places.snap(reader);
+    if places.all_read_newest() {
+        let stated = stated.map(|run| run.with_readers(|all| all.map(snap)));
+        orders.push_key(key.0, stated);
+    } else {
+        let newest = |it: &&Node| places.reads_newest(**it);
+        let stated = stated.map(|run| run.with_readers(|all| all.filter(newest).map(snap)));
+        orders.push_key(key.0, stated);
     }
 }

@@ -1,6 +1,6 @@
-//! Relates transactions: what a resolved history and the level of each transaction say about which comes before which.
+//! Relates transactions: which comes before which, by a resolved history and the level of each transaction.
 //!
-//! SER has one node a transaction (Papadimitriou's polygraph, Cobra's constraints); SI has a begin and a commit node
+//! SER has one node per transaction (Papadimitriou's polygraph, Cobra's constraints); SI has a begin and a commit node
 //! (Viper's BC-polygraph). Constraints stay implicit: any two runs of one key are ordered one way or the other.
 
 mod choices;
@@ -33,7 +33,7 @@ use crate::verdict::Point;
 use crate::visible::Commits;
 use kingsnake_graph::{Orders, Problem};
 
-/// A problem, and what its nodes and versions stand for.
+/// A problem, and the meaning of its nodes and versions.
 #[derive(Clone, Debug)]
 pub struct Polygraph {
     pub(crate) resolved: Resolved,
@@ -41,7 +41,7 @@ pub struct Polygraph {
     places: Places,
     /// Nodes of transactions come first, then helpers of gaps, then nodes of the time chain.
     n_txn_nodes: usize,
-    /// What the reads of weak transactions say; the reasons of edges count them.
+    /// The implications of weak transactions' reads; the reasons of edges number them.
     sights: Vec<Commits>,
     n_helpers: usize,
     /// Whether read-modify-writes are merged into runs, and whether two versions without readers need no order.
@@ -56,12 +56,12 @@ pub struct Polygraph {
 }
 
 impl Polygraph {
-    /// What the reads mean.
+    /// The meaning of the reads.
     pub fn resolved(&self) -> &Resolved {
         &self.resolved
     }
 
-    /// The level's ingredients.
+    /// The level's components.
     pub fn spec(&self) -> Spec {
         self.spec
     }
@@ -117,7 +117,7 @@ impl Polygraph {
         (self.n_txn_nodes + self.n_helpers) as u32
     }
 
-    /// What a node stands for; `None` for a node of the time chain, a helper of gaps, or one that logic needs.
+    /// The meaning of a node; `None` for a node of the time chain, a helper of gaps, or one that logic needs.
     pub fn point(&self, node: u32) -> Option<Point> {
         if node as usize >= self.n_txn_nodes {
             return None;
@@ -146,7 +146,7 @@ impl Polygraph {
         self.ends.variable(txn)
     }
 
-    /// What an edge that a weak transaction's read gave rests on.
+    /// The basis of an edge that a weak transaction's read gave.
     pub fn sight(&self, reason: Reason) -> Option<Commits> {
         self.sights.get(reasons::sight(reason)? as usize).copied()
     }

@@ -117,7 +117,7 @@ impl Places {
         self.model(txn).reads_newest()
     }
 
-    /// Whether that is so of all, because all have one level.
+    /// Whether that is true of all, because all have one level.
     #[inline]
     pub fn all_read_newest(&self) -> bool {
         self.each.is_empty() && self.model.reads_newest()
@@ -140,7 +140,7 @@ impl Places {
         }
     }
 
-    /// What is called so of a moment where transactions are one node.
+    /// The name of a moment of a transaction with a single node.
     pub fn moment(&self, moment: Moment) -> Moment {
         if self.width == 1 {
             Moment::Whole

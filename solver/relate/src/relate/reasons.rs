@@ -1,4 +1,4 @@
-//! Why the known edges are there, as numbers that the graph carries for us.
+//! Why the known edges exist, as numbers that the graph carries.
 
 use crate::resolve::VersionId;
 use kingsnake_graph::Reason;

@@ -1,9 +1,10 @@
-//! What the reads of a weak transaction see where some of them can have been of several versions.
+//! What the reads of a weak transaction see if some of them have several candidates.
 //!
 //! If read r' of t was of what w' wrote, read r of t sees r' (`rc`, `rc-so`: an earlier read or one of the same statement; `ra`, `cc`: any),
-//! and r returned key x as w wrote it, then w' commits before w if it writes x too: x[r', w'] ∧ x[r, w] → C(w') → C(w). Nobody commits
-//! before the initial state. The same holds of a transaction that wrote x earlier in the session, and no read may see a writer of
-//! what a range query of t found absent. What happened before t in longer ways (`cc`) is not said here.
+//! and r returned key x as w wrote it, then w' commits before w if it writes x too: x[r', w'] ∧ x[r, w] → C(w') → C(w).
+//! No transaction commits before the initial state. The same holds of a transaction that wrote x earlier in the
+//! session, and no read may see a writer of what a range query of t found absent. Longer paths of what happened before
+//! t (`cc`) are not stated here.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +13,7 @@ use crate::model::KeyId;
 use crate::resolve::{NO_NODE, Node, Resolved, VersionId};
 use crate::visible::written;
 
-/// A read of a weak transaction: what it can have been of, each with a mark; none where it is certain.
+/// A read of a weak transaction: its candidates, each with a mark; none if it is certain.
 #[derive(Clone, Debug)]
 pub struct SightRead<T> {
     /// Its statement.
@@ -26,9 +27,9 @@ pub struct SightRead<T> {
 /// What two reads imply together, at least one of which is not certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Implied<T> {
-    /// Who is seen.
+    /// The transaction that is seen.
     pub seen: Node,
-    /// The one before which it commits; [`NO_NODE`] is the initial state, which cannot be.
+    /// The transaction before which it commits; [`NO_NODE`] is the initial state, which is impossible.
     pub before: Node,
     /// The marks of the reads that this rests on.
     pub marks: [Option<T>; 2],

@@ -1,4 +1,4 @@
-//! Keys without a row: who may have left one so, and what a range query says by what it does not return.
+//! Keys without a row: which delete may have caused it, and what a range query implies by what it does not return.
 //!
 //! A key is absent before any transaction, unless it has an initial value, and after each delete. A read that finds no
 //! row has one of these for its source where only one can be meant, and candidates where several can.
@@ -50,7 +50,7 @@ pub(super) struct Absence {
 }
 
 impl Absences {
-    /// Looks for deletes among the last writes.
+    /// Finds deletes among the last writes.
     pub(super) fn of(
         history: &History,
         writers: &Writers,
@@ -266,7 +266,7 @@ pub(super) fn is_nothing(history: &History, value: ValueId) -> bool {
     history.value_token(value) == Token::Nil
 }
 
-/// What it means that a range query did not return a key.
+/// The meaning of a range query not returning a key.
 pub(super) fn missing(history: &History, key: KeyId, query: RangeQuery<'_>) -> Absence {
     Absence {
         shows_deleted: query.shows_deleted,
@@ -274,7 +274,7 @@ pub(super) fn missing(history: &History, key: KeyId, query: RangeQuery<'_>) -> A
     }
 }
 
-/// What it means that a read of one key returned nothing.
+/// The meaning of a read of one key returning nothing.
 pub(super) fn read_nothing(is_initial: bool) -> Absence {
     Absence {
         shows_deleted: false,
@@ -291,6 +291,6 @@ pub(super) enum AbsenceOrigin {
     Deleted(TxnId),
     /// Several transactions may have, or one and the initial state.
     Several,
-    /// Nobody can have.
+    /// Nothing can have.
     Nobody,
 }

@@ -49,7 +49,7 @@ impl Aggregates {
     }
 }
 
-/// An aggregate, and what it counts.
+/// An aggregate, and its cells.
 #[derive(Clone, Debug)]
 pub struct CountedAggregate {
     /// Who asked.
@@ -58,9 +58,9 @@ pub struct CountedAggregate {
     pub nth: usize,
     /// The operation before which it was asked.
     pub at: usize,
-    /// What it computes.
+    /// Its function.
     pub function: Function,
-    /// What was returned.
+    /// Its result.
     pub result: Token,
     query: u32,
     column: Option<Column>,

@@ -1,4 +1,4 @@
-//! Who wrote each value.
+//! The writer of each value.
 //!
 //! Only a transaction's last write of a key can be read by others, and only if the transaction took effect. So a value
 //! has *candidates*: the transactions, not aborted, whose last write of the key it is. Two candidates are ambiguous
@@ -11,7 +11,7 @@ use super::absence::{Absences, is_nothing};
 use crate::budget::{Budget, StopReason};
 use crate::model::{History, KeyId, Op, Status, TxnId, ValueId};
 
-/// How the value got into the history, the best explanation first.
+/// The origin of a value, the best explanation first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueOrigin {
     /// A candidate wrote it.
@@ -20,7 +20,7 @@ pub(super) enum ValueOrigin {
     Intermediate,
     /// An aborted transaction wrote it.
     Aborted,
-    /// Nobody wrote it.
+    /// No transaction wrote it.
     Nobody,
 }
 
@@ -60,7 +60,7 @@ impl Writers {
         Ok(writers)
     }
 
-    /// Takes note of one transaction's writes, from its last operation to its first.
+    /// Records one transaction's writes, from its last operation to its first.
     fn take(&mut self, history: &History, txn: TxnId, seen: &mut [u32]) {
         let aborted = history.status(txn) == Status::Aborted;
         let start = self.finals.len();
@@ -106,7 +106,7 @@ impl Writers {
         &self.finals[start..self.finals_end[txn.index()] as usize]
     }
 
-    /// How a value got into the history.
+    /// The origin of a value.
     #[inline]
     pub(super) fn origin(&self, value: ValueId) -> ValueOrigin {
         self.origin[value.index()]

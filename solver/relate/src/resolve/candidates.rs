@@ -1,4 +1,4 @@
-//! Reads that can have been of several versions: a value that several transactions wrote, a row that several deleted.
+//! Reads with several candidates: a value that several transactions wrote, a row that several deleted.
 //!
 //! A transaction's reads of one key are of one version, so all of them together leave one list of candidates. Where one candidate is
 //! left the read is like any other.
@@ -13,7 +13,7 @@ use super::versions::{Node, VersionId, Versions};
 use super::{ResolveError, Resolved};
 use crate::model::{KeyId, TxnId, ValueId};
 
-/// What is taken of the reads that can have been of several versions.
+/// What is assumed of the reads with several candidates.
 #[derive(Clone, Debug, Default)]
 pub struct TakenReads {
     /// What reads in program order are of, by their numbers; those that are not listed are left out.
@@ -24,10 +24,10 @@ pub struct TakenReads {
     pub loose: FxHashSet<(Node, KeyId)>,
 }
 
-/// The least that an uncertain read takes: itself, and its candidates twice.
+/// Minimum memory of an uncertain read: itself, and its candidates twice.
 const BYTES: u64 = size_of::<Uncertain>() as u64 + 2 * 24;
 
-/// A read of a key that can have been of several versions.
+/// A read of a key with several candidates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncertain {
     /// Who read.
@@ -86,7 +86,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Asks whether so many more uncertain reads have room.
+    /// Checks that this many more uncertain reads fit.
     pub(super) fn reserve_choices(&self, n_more: usize) -> Result<(), ResolveError> {
         let n_reads = (self.uncertain.len() + n_more) as u64;
         let what = "the reads of rows that several can have deleted";

@@ -35,7 +35,7 @@ pub(super) struct ListReads<'h> {
     place: Vec<u32>,
 }
 
-/// Out of the way of what is done for every operation.
+/// Kept separate from what is done for every operation.
 #[cold]
 fn mixed(history: &History, txn: TxnId, key: KeyId) -> ResolveError {
     ResolveError::MixedKey {
@@ -61,7 +61,7 @@ impl<'h> ListReads<'h> {
         self.kinds[key.index()] == UseOfKey::List
     }
 
-    /// Takes note that a key is a list or a register; it cannot be both.
+    /// Records that a key is a list or a register; it cannot be both.
     #[inline]
     pub(super) fn check_kind(
         &mut self,
@@ -156,7 +156,7 @@ pub(super) fn read_list<'h>(
     list: ListId,
 ) -> Result<Option<&'h [ValueId]>, ResolveError> {
     let (history, items) = (walk.history, walk.history.list(list));
-    let before = if walk.state[key.index()].own.is_none() {
+    let before = if walk.state[key.index()].own().is_none() {
         Some(items)
     } else {
         let own = own_appends(history, txn, key, at);

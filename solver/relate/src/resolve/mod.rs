@@ -1,4 +1,4 @@
-//! Gives every read its writer, names the anomalies that need no cycle, and numbers the versions of every key.
+//! Finds the writer of every read, names the anomalies without a cycle, and numbers the versions of every key.
 //!
 //! A transaction whose end is unknown counts as committed once a counted one observes it, and is dropped otherwise:
 //! removing what was not observed leaves every explanation of the rest intact, so the verdict does not change.
@@ -38,7 +38,7 @@ use crate::level::{Model, Spec};
 use crate::model::{History, KeyId, TxnId};
 use crate::verdict::Finding;
 
-/// The budget is asked once for this many transactions: some milliseconds' work.
+/// The budget is checked once per this many transactions: some milliseconds' work.
 const BUDGET_CHECK: u32 = 1 << 14;
 
 /// The order in which a key's versions were installed, as far as the history says it.
@@ -110,7 +110,7 @@ impl Resolved {
         &self.given
     }
 
-    /// What needs no cycle and breaks some level, in transaction order. The versions leave these reads out.
+    /// Anomalies without a cycle that break some level, in transaction order. The versions leave these reads out.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -166,6 +166,7 @@ impl Resolved {
 
 /// Why a history cannot be resolved. These are limits of the input or of the budget, not of the database.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ResolveError {
     /// The budget ended.
     #[error("{0}")]

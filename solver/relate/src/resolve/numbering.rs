@@ -23,12 +23,21 @@ pub(super) fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range
         .collect()
 }
 
+/// What a read of a value is a read of, side by side: reads come in no order, and each waits for the memory once.
+#[derive(Clone, Copy)]
+pub(super) struct Written {
+    /// The version that the value is, if a candidate wrote it.
+    pub(super) version: u32,
+    /// Who wrote it; [`NO_NODE`] where nobody did, or more can be meant.
+    pub(super) writer: Node,
+}
+
 /// The versions by number, before their readers are known.
 pub(super) struct Numbering {
     key_start: Vec<u32>,
     writer: Vec<Node>,
-    /// The version that a value is, for values that a candidate wrote.
-    pub(super) version_of: Vec<u32>,
+    /// By value.
+    pub(super) written: Vec<Written>,
 }
 
 impl Numbering {
@@ -47,19 +56,28 @@ impl Numbering {
             .collect();
         let n_versions = key_start.last().map_or(0, |&end| end as usize);
         let mut writer = vec![NO_NODE; n_versions];
-        let mut version_of = vec![u32::MAX; history.n_values()];
+        let nobody = Written {
+            version: u32::MAX,
+            writer: NO_NODE,
+        };
+        let mut written = vec![nobody; history.n_values()];
         for (node, &txn) in node_txn.iter().enumerate() {
             for write in writers.finals(txn) {
                 let version = next[write.key.index()];
                 next[write.key.index()] += 1;
                 writer[version as usize] = node as Node;
-                version_of[write.value.index()] = version;
+                let is_only =
+                    writers.is_only_candidate(write.value) && !history.is_initial(write.value);
+                written[write.value.index()] = Written {
+                    version,
+                    writer: if is_only { node as Node } else { NO_NODE },
+                };
             }
         }
         Numbering {
             key_start,
             writer,
-            version_of,
+            written,
         }
     }
 

@@ -226,7 +226,7 @@ fn collect_bounds(condition: &Condition, bounds: &mut Vec<Bounds>) {
 }
 
 impl Walk<'_> {
-    /// Takes what the conditions say that a transaction asked before an operation.
+    /// Takes the implications of the conditions that a transaction used before an operation.
     pub(super) fn ask<'p>(
         &mut self,
         node: Node,
@@ -276,7 +276,7 @@ impl Walk<'_> {
         for key in counted.chain(self.never_chosen(txn, query)) {
             self.poll.step()?;
             self.touch(txn, key, false)?;
-            if self.state[key.index()].own.is_none() {
+            if self.state[key.index()].own().is_none() {
                 let mut any: Vec<VersionId> = self.numbering.of_key(key).collect();
                 any.retain(|&version| self.numbering.writer(version) != node);
                 self.keep_choice(node, at, key, &any);
@@ -391,7 +391,7 @@ impl Walk<'_> {
         let (history, Some(matching)) = (self.history, self.matching) else {
             return Ok(());
         };
-        if let Some(own) = self.state[key.index()].own {
+        if let Some(own) = self.state[key.index()].own() {
             if history.satisfies(query, own) != satisfies {
                 self.cannot_be(node, at, key);
             }

@@ -31,7 +31,7 @@ impl Walk<'_> {
         let touched = touched.iter().map(|&place| absences.sorted.key(place));
         let others = absences.others(history, query);
         self.reserve_choices(others.len())?;
-        // Where enough rows are known to be missing the verdict is settled, and the others are not looked for.
+        // If enough rows are known to be missing, the verdict is decided, and the others are not searched.
         let there = if self.is_listed(LocalAnomaly::MissingRow, txn) {
             &[]
         } else {
@@ -71,7 +71,7 @@ impl Walk<'_> {
         self.touched.iter().copied().filter(is_spanned).collect()
     }
 
-    /// Takes it that a transaction found no row of a key.
+    /// Records that a transaction found no row of a key.
     fn absence(
         &mut self,
         node: Node,
@@ -81,7 +81,7 @@ impl Walk<'_> {
         absence: Absence,
     ) -> Result<(), ResolveError> {
         let history = self.history;
-        if let Some(own) = self.state[key.index()].own {
+        if let Some(own) = self.state[key.index()].own() {
             let is_hidden = !(absence.shows_deleted && history.is_tombstone(own));
             if !(history.is_absence(own) && is_hidden) {
                 let other = position_of_write(history, txn, own).map(|op| (txn, op));

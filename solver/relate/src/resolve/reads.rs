@@ -1,6 +1,6 @@
-//! Walks every counted transaction: finds the writer of each external read, names what cannot be, and numbers the versions.
+//! Walks every counted transaction: finds the writer of each external read, names impossible reads, and numbers the versions.
 //!
-//! What matters outside a transaction is its first read of a key before its own write, and its last write.
+//! Only a transaction's first read of a key before its own write, and its last write, matter outside it.
 
 use rustc_hash::FxHashMap;
 
@@ -15,14 +15,14 @@ use super::numbering::{Numbering, Read, session_ranges};
 use super::predicates::Matching;
 use super::program::{ProgramGap, ProgramRead, ProgramReads};
 use super::unreturned::{LookedAt, UnreturnedQuery};
-use super::versions::{Node, VersionId};
+use super::versions::{NO_NODE, Node, VersionId};
 use super::{ResolveError, Resolved};
 use crate::budget::{Budget, Poll};
 use crate::level::Model;
 use crate::model::{History, KeyId, Op, RangeId, Statements, Status, TxnId, ValueId};
 use crate::verdict::{Finding, LocalAnomaly};
 
-/// More findings of one kind than anybody reads.
+/// Further findings of a kind are not listed.
 pub(super) const MAX_FINDINGS: usize = 1000;
 
 /// Which reads become reads.
@@ -40,7 +40,7 @@ pub(super) enum Keep {
     Program,
 }
 
-/// What a value that was read is.
+/// The meaning of a value that was read.
 enum Seen {
     /// No version: an anomaly.
     Nothing,
@@ -48,7 +48,7 @@ enum Seen {
     Several(Vec<VersionId>),
 }
 
-/// The most uncertain reads that memory is reserved for before they are known.
+/// Maximum number of uncertain reads that memory is reserved for in advance.
 const MOST_RESERVED: usize = 1 << 22;
 
 /// Resolves a history.
@@ -137,15 +137,34 @@ pub(super) fn resolve(
     })
 }
 
-/// What a transaction has done to a key so far.
+/// What a transaction has done to a key so far, in 16 bytes: keys come in no order.
 #[derive(Clone, Copy)]
 pub(super) struct KeyState {
     /// The transaction that this state belongs to.
     txn: u32,
-    /// Its last own write so far.
-    pub(super) own: Option<ValueId>,
+    /// Its last own write so far, or [`KeyState::NO_WRITE`].
+    own: ValueId,
     /// Its first external read.
     pub(super) read: FirstRead,
+}
+
+impl KeyState {
+    const NO_WRITE: ValueId = ValueId(u32::MAX);
+
+    /// Of a transaction that has not touched the key.
+    fn of(txn: u32) -> Self {
+        KeyState {
+            txn,
+            own: KeyState::NO_WRITE,
+            read: FirstRead::None,
+        }
+    }
+
+    /// Its last own write so far.
+    #[inline]
+    pub(super) fn own(&self) -> Option<ValueId> {
+        (self.own != KeyState::NO_WRITE).then_some(self.own)
+    }
 }
 
 /// A transaction's first external read of a key.
@@ -196,7 +215,7 @@ pub(super) struct Walk<'h> {
     pub(super) state: Vec<KeyState>,
     pub(super) reads: Vec<Read>,
     pub(super) uncertain: Vec<Uncertain>,
-    /// What the first operation alone says of them, where it is a read.
+    /// The result of the first operation alone, if it is a read.
     pub(super) first_candidates: FxHashMap<u32, Vec<VersionId>>,
     /// For each key, the last range query that returned it.
     pub(super) returned_by: Vec<RangeId>,
@@ -220,11 +239,6 @@ impl<'h> Walk<'h> {
             history.n_keys()
         } else {
             0
-        };
-        let fresh = KeyState {
-            txn: u32::MAX,
-            own: None,
-            read: FirstRead::None,
         };
         Walk {
             history,
@@ -250,7 +264,7 @@ impl<'h> Walk<'h> {
             findings: Vec::new(),
             n_findings: FxHashMap::default(),
             lists: ListReads::new(history.n_keys()),
-            state: vec![fresh; history.n_keys()],
+            state: vec![KeyState::of(u32::MAX); history.n_keys()],
             reads: Vec::new(),
             uncertain: Vec::new(),
             first_candidates: FxHashMap::default(),
@@ -293,14 +307,14 @@ impl<'h> Walk<'h> {
             self.touch(txn, key, is_list)?;
             match op {
                 Op::Write { key, value } | Op::Append { key, value } => {
-                    self.state[key.index()].own = Some(value);
+                    self.state[key.index()].own = value;
                 }
                 Op::Read { key, value } => self.read(node, txn, at, key, value)?,
                 Op::ReadList { key, list } => {
                     if let Some(began_from) = read_list(self, txn, at, key, list)? {
                         let version = match began_from.last() {
                             None => self.numbering.initial(key),
-                            Some(last) => VersionId(self.numbering.version_of[last.index()]),
+                            Some(last) => VersionId(self.numbering.written[last.index()].version),
                         };
                         self.take_read(node, txn, at, key, version);
                     }
@@ -338,11 +352,7 @@ impl<'h> Walk<'h> {
         self.lists.check_kind(self.history, txn, key, is_list)?;
         let state = &mut self.state[key.index()];
         if state.txn != txn.0 {
-            *state = KeyState {
-                txn: txn.0,
-                own: None,
-                read: FirstRead::None,
-            };
+            *state = KeyState::of(txn.0);
             if self.has_ranges() {
                 self.take_out_of_gap(key);
             }
@@ -382,7 +392,7 @@ impl<'h> Walk<'h> {
         key: KeyId,
         value: ValueId,
     ) -> Result<(), ResolveError> {
-        match self.state[key.index()].own {
+        match self.state[key.index()].own() {
             Some(own) if own == value => Ok(()),
             Some(own) if is_nothing(self.history, value) && self.history.is_absence(own) => Ok(()),
             Some(own) => {
@@ -430,12 +440,12 @@ impl<'h> Walk<'h> {
         value: ValueId,
     ) -> Result<(), ResolveError> {
         // Nearly all reads: one transaction wrote the value, and no other.
-        if self.writers.is_only_candidate(value) && !self.history.is_initial(value) {
-            if self.writers.writer(value) == txn {
+        let written = self.numbering.written[value.index()];
+        if written.writer != NO_NODE {
+            if written.writer == node {
                 self.own_later(txn, at, key, value);
             } else {
-                let version = VersionId(self.numbering.version_of[value.index()]);
-                self.take_read(node, txn, at, key, version);
+                self.take_read(node, txn, at, key, VersionId(written.version));
             }
             return Ok(());
         }
@@ -593,7 +603,7 @@ impl<'h> Walk<'h> {
         }
     }
 
-    /// Whether so many findings of an anomaly that breaks every level are listed that no more will be.
+    /// Whether enough findings of an anomaly that breaks every level are listed.
     pub(super) fn is_listed(&self, anomaly: LocalAnomaly, txn: TxnId) -> bool {
         let kind = (anomaly, Model::Rc, self.history.model(txn));
         self.n_findings.get(&kind) == Some(&MAX_FINDINGS)

@@ -13,7 +13,7 @@ use super::versions::{NO_NODE, Node, VersionId, Versions};
 use super::{ProgramReads, Resolved};
 use crate::model::{Act, History, KeyId, TxnId};
 
-/// What a node is of its transaction.
+/// The part of its transaction that a node stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All of it.

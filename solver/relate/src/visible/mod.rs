@@ -1,4 +1,4 @@
-//! What the reads of weak transactions say about the order of commits: edges that follow from the reads alone.
+//! What the reads of weak transactions imply for the order of commits: edges that follow from the reads alone.
 //!
 //! Each weak level says which transactions a read sees (`rc`, `ra`, `cc`; Biswas and Enea's saturation, with AWDIT's bounds). If a read
 //! of x returned what *t1* wrote and sees *t2*, which writes x too, then *t2* commits before *t1*. Nothing is searched. Where only some
@@ -24,10 +24,10 @@ use crate::level::Model;
 use crate::model::KeyId;
 use crate::resolve::{GivenOrder, NO_NODE, Node, ProgramReads, Resolved, VersionId, Versions};
 
-/// Fewer transactions than this are looked at on one core.
+/// With fewer transactions, one core is used.
 const ALONE: usize = 20_000;
 
-/// The most stretches of readers that are looked at a time: each takes room for every key and every transaction.
+/// Maximum number of stretches of readers handled at a time: each takes memory for every key and every transaction.
 const MAX_PARTS: usize = 4;
 
 /// Why a read saw a transaction.

@@ -17,10 +17,10 @@ use crate::resolve::{GivenOrder, NO_NODE, Node, Resolved, VersionId, Versions};
 /// The first commits before the second.
 pub type Pair = (Node, Node);
 
-/// Fewer reads than this are looked at on one core, without a pool of threads, which takes time to start.
+/// With fewer reads, one core is used, without a pool of threads, which takes time to start.
 const ALONE: usize = 50_000;
 
-/// Up to where things are compared one by one; beyond, they are looked up.
+/// Up to this number things are compared one by one; beyond, they are looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Scanned {
     /// Reads of a transaction.
@@ -38,7 +38,7 @@ impl Default for Scanned {
     }
 }
 
-/// What the search compares. The tests of the search put mistakes in the place of [`ExactRules`].
+/// The comparisons of the search. Tests replace [`ExactRules`] by wrong ones.
 pub trait QuickRules: Copy + Sync {
     /// The first read that sees what a read was from, where the level says that it is this one.
     fn first_seeing(self, first: usize) -> usize {
@@ -66,7 +66,7 @@ pub trait QuickRules: Copy + Sync {
     }
 }
 
-/// What the definitions say.
+/// The rules of the definitions.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactRules;
 
@@ -83,7 +83,7 @@ pub(super) struct Plain<'a, R> {
     pub(super) budget: &'a Budget,
     pub(super) session_order: bool,
     pub(super) scanned: Scanned,
-    /// Whom each read was from, and of which key.
+    /// The writer and the key of each read.
     pub(super) writer: Vec<Node>,
     pub(super) key: Vec<KeyId>,
     /// Whether a node is the first of its session.
@@ -216,7 +216,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         self.writer.len() < ALONE
     }
 
-    /// Does two things, at a time where there is enough to do.
+    /// Runs two functions, in parallel if there is enough work.
     pub(super) fn both<A: Send, B: Send>(
         &self,
         first: impl FnOnce() -> A + Send,
@@ -229,7 +229,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         }
     }
 
-    /// What a function makes of each item, several at a time where there is enough to do.
+    /// Maps a function over the items, in parallel if there is enough work.
     pub(super) fn each<T: Send, U: Send, C>(
         &self,
         items: impl IntoIterator<Item = T> + IntoParallelIterator<Item = T>,
@@ -256,7 +256,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         self.each(0..n_parts, find)
     }
 
-    /// What the reads of some transactions see by what these read from: all of it, or only what was read from before.
+    /// The implications of the reads of some transactions from the sources of their reads: all of them, or only the earlier ones.
     fn seen(&self, readers: Range<Node>, is_ra: bool, poll: &mut Poll<'_>) -> Found {
         let mut pairs = Vec::new();
         let mut index = Vec::new();
@@ -373,7 +373,7 @@ impl<'a, R: QuickRules> Plain<'a, R> {
         true
     }
 
-    /// What reads see by what came before in their session: the last earlier writer of the key.
+    /// The implications of what came before in the session: the last earlier writer of the key.
     fn by_session(&self) -> Result<Option<Vec<Vec<Pair>>>, StopReason> {
         let sessions = self.resolved.sessions();
         let n_a_part = self.resolved.n_txns().div_ceil(self.n_parts()).max(1);

@@ -1,9 +1,10 @@
-//! Loops with a mistake: an obligation that is skipped, a lemma that is dropped. Whatever they answer, the oracle or the second check tells.
+//! Loops with a mistake: an obligation that is skipped, a lemma that is dropped. The oracle or the second check notices
+//! every wrong answer.
 
 use kingsnake_lab::oracle;
 use kingsnake_lab::random::{Rng, Wrong, small_predicates, small_repeats_committed, small_rows};
 
-use super::super::{Asked, Ended, Found, Lemma, Obligation, is_obliged, obligations, run};
+use super::super::{AskedOrder, Ended, Found, Lemma, Obligation, is_obliged, obligations, run};
 use crate::agreement::{Exhaustive, specs};
 use crate::budget::Budget;
 use crate::certify::order::replay;
@@ -58,7 +59,7 @@ fn is_caught(history: &History, spec: Spec, damage: Damage) -> bool {
     damage(&mut damaged);
     let (backend, stats) = (&mut Exhaustive::default(), &mut CheckStats::default());
     let (budget, progress) = (&Budget::unlimited(), &mut Silent);
-    let asked = Asked {
+    let asked = AskedOrder {
         check: &check,
         base: &base,
         ranks: None,

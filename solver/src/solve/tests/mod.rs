@@ -18,7 +18,7 @@ use crate::report::Decider;
 use crate::resolve::Resolved;
 use crate::sight;
 
-/// A share of what `KINGSNAKE_LONG=1` runs.
+/// A part of what `KINGSNAKE_LONG=1` runs.
 fn n_histories(share: u64) -> u64 {
     match std::env::var_os("KINGSNAKE_LONG") {
         Some(_) => 100_000,

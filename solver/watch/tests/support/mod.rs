@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use kingsnake_context::budget::Budget;
 use kingsnake_context::rng::Rng;
 use kingsnake_encodings::Backtrack;
-use kingsnake_lab::stream::{StreamLevel, StreamShape, StreamTxn, arrivals, damage, holds, stream};
+use kingsnake_lab::stream::{
+    StreamLevel, StreamShape, StreamTxn, arrivals, damage, damage_list, holds, stream,
+};
 use kingsnake_watch::{
-    Arrival, Horizon, WatchLevel, WatchOptions, WatchRules, WatchState, WatchedPoint, Watcher,
+    Arrival, EMPTY_LIST, Horizon, WatchLevel, WatchOptions, WatchRules, WatchState, WatchedPoint,
+    Watcher,
 };
 
-/// What a run over many streams found.
+/// The result of a run over many streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamTally {
     pub yes: usize,
@@ -31,7 +34,17 @@ pub fn watch_level(level: StreamLevel) -> WatchLevel {
     }
 }
 
-pub fn arrival(txn: &StreamTxn) -> Arrival {
+/// What a transaction appends to a list: some append twice.
+fn elements(id: u32) -> Vec<u128> {
+    let before = (id % 3 == 1).then_some(1 << 40 | u128::from(id));
+    before.into_iter().chain([u128::from(id)]).collect()
+}
+
+/// With lists, every write is an append.
+pub fn arrival(txn: &StreamTxn, has_lists: bool) -> Arrival {
+    let appends = txn.writes.iter().filter(|_| has_lists);
+    let last = |ids: &[u32]| ids.last().map_or(EMPTY_LIST, |&id| u128::from(id));
+    let ends = txn.lists.iter().map(|(&k, ids)| (k, last(ids)));
     Arrival {
         id: u64::from(txn.id),
         session: txn.session,
@@ -42,7 +55,14 @@ pub fn arrival(txn: &StreamTxn) -> Arrival {
             .reads
             .iter()
             .map(|(&k, &id)| (k, u128::from(id)))
+            .chain(ends)
             .collect(),
+        lists: txn
+            .lists
+            .iter()
+            .map(|(&k, ids)| (k, ids.iter().flat_map(|&id| elements(id)).collect()))
+            .collect(),
+        appends: appends.map(|&k| (k, elements(txn.id))).collect(),
         writes: txn
             .writes
             .iter()
@@ -67,14 +87,15 @@ pub struct StreamCase {
     pub drift: i64,
     /// Whether sessions say that they are finished.
     pub closes: bool,
-    /// Whether sessions appear that nothing was heard of, each with a fence first.
+    /// Whether further sessions appear, each with a fence first.
     pub is_fenced: bool,
     /// Whether the order of what was dropped is replayed.
     pub keeps_order: bool,
     pub n_sessions: u32,
+    pub has_lists: bool,
 }
 
-/// Runs a watcher over a stream; what is wrong with its answers, if something is.
+/// Runs a watcher over a stream; returns what is wrong with its answers, if anything.
 pub fn run<R: WatchRules>(
     level: StreamLevel,
     case: &StreamCase,
@@ -124,7 +145,7 @@ pub fn run<R: WatchRules>(
             fence: (case.is_fenced && !rest.is_empty()).then_some(FENCE),
             is_open: false,
         };
-        let arrivals = batch.iter().map(|it| arrival(it));
+        let arrivals = batch.iter().map(|it| arrival(it, case.has_lists));
         let Ok(report) = watcher.batch(arrivals, &horizon, &mut Backtrack, &Budget::unlimited())
         else {
             return Some("error");
@@ -167,7 +188,7 @@ pub fn replay(
     order: &[WatchedPoint],
 ) -> Option<&'static str> {
     let find = |id: u64| txns.iter().find(|it| u64::from(it.id) == id);
-    let mut state: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut state: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut running: Vec<&StreamTxn> = Vec::new();
     let mut done: Vec<&StreamTxn> = Vec::new();
     for point in order {
@@ -175,8 +196,12 @@ pub fn replay(
             return Some("no such transaction");
         };
         if point.is_begin || !level.has_snapshots {
+            let written = |key: &u32| state.get(key).map_or(&[][..], Vec::as_slice);
             let reads = &mut txn.reads.iter();
-            if !reads.all(|(key, id)| state.get(key).copied().unwrap_or(0) == *id) {
+            let lists = &mut txn.lists.iter();
+            if !reads.all(|(key, id)| written(key).last().unwrap_or(&0) == id)
+                || !lists.all(|(key, ids)| written(key) == ids)
+            {
                 return Some("a read");
             }
             let overlaps = |it: &&StreamTxn| it.writes.intersection(&txn.writes).next().is_some();
@@ -194,7 +219,9 @@ pub fn replay(
         }
         if !point.is_begin {
             running.retain(|it| it.id != txn.id);
-            state.extend(txn.writes.iter().map(|&key| (key, txn.id)));
+            for &key in &txn.writes {
+                state.entry(key).or_default().push(txn.id);
+            }
             done.push(txn);
         }
     }
@@ -203,13 +230,14 @@ pub fn replay(
 }
 
 /// Random streams, cut at random.
-pub fn plain(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
+pub fn plain(rng: &mut Rng, level: StreamLevel, unknown: usize, has_lists: bool) -> StreamCase {
     let shape = StreamShape {
         n_txns: rng.between(5, 9),
         n_sessions: rng.between(2, 3),
         n_keys: rng.between(1, 3),
         unknown,
         damaged: 50,
+        has_lists,
     };
     let (txns, drift) = stream(rng, level, shape);
     let order = arrivals(rng, &txns);
@@ -221,17 +249,19 @@ pub fn plain(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
         is_fenced: false,
         keeps_order: false,
         n_sessions: shape.n_sessions as u32,
+        has_lists,
     }
 }
 
 /// Many sessions that overlap; only what arrives last is damaged, so the verdict depends on what was kept.
-pub fn late(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
+pub fn late(rng: &mut Rng, level: StreamLevel, unknown: usize, has_lists: bool) -> StreamCase {
     let shape = StreamShape {
         n_txns: rng.between(6, 9),
         n_sessions: rng.between(3, 6),
         n_keys: rng.between(1, 3),
         unknown,
         damaged: 0,
+        has_lists,
     };
     let (mut txns, drift) = stream(rng, level, shape);
     if rng.chance(60) {
@@ -257,6 +287,19 @@ pub fn late(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
                     .map(|it| it.id)
                     .filter(|&id| id != txns[at].id)
                     .collect();
+                if has_lists {
+                    let last = order[..order.len() - n_late].iter();
+                    let known = last.rev().find_map(|&it| txns[it].lists.get(&key)).cloned();
+                    let mut list = known.unwrap_or_default();
+                    sources.retain(|it| !list.contains(it));
+                    sources.truncate(rng.below(4));
+                    list.extend(sources);
+                    txns[at].lists.insert(key, list);
+                    if rng.chance(30) {
+                        damage_list(rng, &mut txns[at]);
+                    }
+                    continue;
+                }
                 sources.insert(0, 0);
                 let last = sources.len().saturating_sub(4);
                 if let Some(&source) = rng.pick(&sources[last..]) {
@@ -273,6 +316,7 @@ pub fn late(rng: &mut Rng, level: StreamLevel, unknown: usize) -> StreamCase {
         is_fenced: false,
         keeps_order: false,
         n_sessions: shape.n_sessions as u32,
+        has_lists,
     }
 }
 
@@ -298,6 +342,7 @@ pub fn fenced(rng: &mut Rng, is_first_fence: bool) -> StreamCase {
             begin: i64::from(id),
             commit: Some(i64::from(id)),
             reads: BTreeMap::default(),
+            lists: BTreeMap::default(),
             writes: BTreeSet::default(),
             is_unknown: false,
         };
@@ -341,6 +386,7 @@ pub fn fenced(rng: &mut Rng, is_first_fence: bool) -> StreamCase {
         is_fenced: true,
         keeps_order: false,
         n_sessions: n_sessions as u32,
+        has_lists: false,
     }
 }
 

@@ -39,7 +39,7 @@ impl HistoryBuilder {
         value
     }
 
-    /// The transaction begun last wrote this value, and called it an insert.
+    /// The transaction begun last wrote this value and called it an insert.
     pub fn insert(&mut self, key: Token, value: Token) -> ValueId {
         self.history.inserts.push(self.history.ops.len() as u32);
         self.write(key, value)
