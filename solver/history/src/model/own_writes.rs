@@ -1,13 +1,13 @@
-//! Histories of stores that show a transaction none of its own writes: the writes of each transaction are put behind its reads, which is
-//! when such a store applies them.
+//! Histories of stores that show a transaction none of its own writes: the writes of each transaction are put after its
+//! reads, which is when such a store applies them.
 
 use super::history::{History, Op};
 use super::ids::TxnId;
 use super::predicates::Act;
 
 impl History {
-    /// Takes no transaction to see its own writes. The error names a transaction that changes rows by a condition, which reads and
-    /// writes at once.
+    /// Assumes that no transaction sees its own writes. The error names a transaction that changes rows by a condition,
+    /// which reads and writes at once.
     pub fn hide_own_writes(&mut self) -> Result<(), TxnId> {
         let changes = |act: Act| matches!(act, Act::Update | Act::Delete);
         let mut predicates = self.rows.predicates.iter();
