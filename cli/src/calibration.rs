@@ -1,4 +1,5 @@
-//! What `devices --calibrate` measured, kept per adapter and driver in the user's configuration, where `--device auto` finds it.
+//! The measurements of `devices --calibrate`, stored per adapter and driver in the user's configuration, where
+//! `--device auto` finds them.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::voice::complain;
 
-/// The most bytes of a file of constants.
+/// Size limit of a file of constants.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The version of the files.
 const SCHEMA: u32 = 1;
 
-/// The constants of an adapter, as they are written.
+/// The constants of an adapter, as written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constants {
@@ -92,7 +93,7 @@ impl CalibrationFile {
         Ok(file)
     }
 
-    /// Writes it, in a directory that is made if need be.
+    /// Writes it, in a directory that is created if necessary.
     pub fn write(&self, path: &Path) -> Result<()> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)
@@ -128,7 +129,7 @@ impl CalibrationFile {
         words
     }
 
-    /// Every closure beside what the model says.
+    /// Every closure beside the model's prediction.
     pub fn closures(&self) -> String {
         let mut words = String::new();
         for it in &self.adapters {
@@ -196,7 +197,7 @@ impl Constants {
     }
 }
 
-/// Where the constants of this machine are kept: `$XDG_CONFIG_HOME/kingsnake/devices.json`, by default below `~/.config`.
+/// Where the constants of this machine are stored: `$XDG_CONFIG_HOME/kingsnake/devices.json`, by default below `~/.config`.
 pub fn place() -> Option<PathBuf> {
     let set = |name: &str| {
         std::env::var_os(name)
@@ -208,7 +209,7 @@ pub fn place() -> Option<PathBuf> {
     Some(config.join("kingsnake/devices.json"))
 }
 
-/// Keeps what was measured, in place of what is known of the same adapters.
+/// Stores measurements, replacing those of the same adapters.
 pub fn keep(found: &[Calibration]) -> Result<PathBuf> {
     let Some(path) = place() else {
         bail!("neither XDG_CONFIG_HOME nor HOME says where the constants are to be kept");
@@ -228,7 +229,7 @@ pub fn keep(found: &[Calibration]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The constants of this machine's adapters. Where they cannot be read, a warning, and none.
+/// The constants of this machine's adapters. If they cannot be read, a warning, and none.
 pub fn kept() -> Vec<MeasuredSpeed> {
     let Some(path) = place().filter(|path| path.exists()) else {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Measures closures on an adapter, and fits the constants of the cost model to them.
 //!
-//! Five sizes of three shapes: deep graphs wait for memory level by level, wide ones move it, and histories lie between. The constants
-//! are moved one at a time, by smaller and smaller factors, while the model comes closer to what was measured: least squares of the
-//! logarithms, since a factor of two is as wrong at a millisecond as at a second.
+//! Five sizes of three shapes: deep graphs wait for memory level by level, wide ones move it, and histories are in
+//! between. The constants are moved one at a time, by smaller and smaller factors, while the model comes closer to the
+//! measurements: least squares of the logarithms, since a factor of two is as wrong at a millisecond as at a second.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,10 @@ use crate::{DeviceChoice, GpuError};
 /// How often each closure is computed; the shortest time counts.
 const REPEATS: u32 = 3;
 
-/// A shape of graphs: how many sessions it has, how far an edge reaches.
+/// A shape of graphs: number of sessions, and how far an edge reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalibrationShape {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: &'static str,
     sessions: u32,
     span: u32,
@@ -50,7 +50,7 @@ const SHAPES: [CalibrationShape; 3] = [
 /// Edges of each node.
 const DEGREE: u32 = 6;
 
-/// A closure that was measured, and what the model says of it.
+/// A measured closure, and the model's prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrationPoint {
     /// The graph's shape.
@@ -61,24 +61,24 @@ pub struct CalibrationPoint {
     pub edges: usize,
     /// Its longest path, in nodes.
     pub levels: usize,
-    /// Seconds from the first byte that goes up to the last kernel's end.
+    /// Time in seconds from the first byte sent to the last kernel's end.
     pub measured: f64,
-    /// What the kernels took of it, where the adapter has timestamps.
+    /// Time of the kernels, if the adapter has timestamps.
     pub kernels: Option<f64>,
-    /// What the data sheets' constants predict.
+    /// The prediction with the data sheets' constants.
     pub by_data_sheet: f64,
-    /// What the fitted constants predict.
+    /// The prediction with the fitted constants.
     pub by_fit: f64,
 }
 
 impl CalibrationPoint {
-    /// By which factor the fitted model is wrong, at least one.
+    /// The factor by which the fitted model is wrong, at least one.
     pub fn error(&self) -> f64 {
         (self.by_fit / self.measured).max(self.measured / self.by_fit)
     }
 }
 
-/// What was measured on an adapter.
+/// The measurements of an adapter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The adapter.
@@ -163,7 +163,7 @@ fn graph(shape: CalibrationShape, nodes: u32) -> Dag {
     of.dag()
 }
 
-/// A closure as the model sees it, and what it took.
+/// A closure as the model sees it, and its time.
 struct TimedClosure {
     model: cost::ClosureModel,
     bytes_up: f64,
@@ -184,7 +184,7 @@ impl TimedClosure {
     }
 }
 
-/// The constants that come nearest to what was measured, from others on.
+/// The constants that fit the measurements best, starting from others.
 fn fit(from: Speed, closures: &[TimedClosure]) -> Speed {
     let distance = |speed: Speed| -> f64 {
         let logs = closures

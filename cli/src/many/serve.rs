@@ -1,4 +1,4 @@
-//! Checks one history after the other in this process, as another process asks through stdin.
+//! Checks histories in sequence in this process, on requests through stdin.
 //!
 //! A line of stdin is JSON: the history, and where its page goes. The answer on stdout is the document of the check, and a line that
 //! begins with [`END`] and has the exit status. Only a verdict is answered: otherwise the process ends, and the history is checked
@@ -21,7 +21,7 @@ use crate::voice::{Voice, say_as_it_is};
 /// Begins the line after a document; no document has this letter.
 pub(super) const END: char = '\u{1e}';
 
-/// A process that has grown larger than this, in bytes, ends after its answer.
+/// A process larger than this, in bytes, ends after its answer.
 const LARGE: u64 = 256 << 20;
 
 /// Serves until stdin ends, or a check gives no verdict.
@@ -34,7 +34,7 @@ pub fn serve(args: &CheckArgs, voice: Voice) -> Result<u8> {
                 return;
             }
         }
-        // Whoever asked is gone.
+        // The requesting process is gone.
         signal_hook::low_level::exit(3);
     });
     for line in asked {

@@ -1,7 +1,7 @@
-//! The processes that check small histories, one after the other; one for each that is checked at a time.
+//! The processes that check small histories in sequence; one for each concurrent check.
 //!
-//! Invariant: what they answer is a certified verdict, satisfied or violated. A process that does not answer in time, or ends in place
-//! of an answer, is killed and forgotten, and what it was asked is not answered.
+//! Invariant: their answers are certified verdicts, satisfied or violated. A process that does not answer in time, or
+//! ends without an answer, is killed and dropped, and its request stays unanswered.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -16,31 +16,31 @@ use serde_json::{Value, json};
 
 use super::serve::END;
 
-/// A check that takes longer has a process of its own.
+/// A longer check gets a process of its own.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often somebody may ask to stop.
+/// Interval between two looks at the stop flag.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// What a process is asked.
+/// A request to a process.
 #[derive(Clone, Copy)]
 pub struct ServedHistory<'a> {
     /// The history; its path is text.
     pub history: &'a Path,
-    /// Where its page goes.
+    /// The path of its page.
     pub report: Option<&'a Path>,
 }
 
-/// What it answers.
+/// The answer.
 pub struct Answered {
-    /// The exit status that the check would have had.
+    /// The exit status of the check.
     pub status: i32,
     /// Its document.
     pub document: Value,
-    /// How long it took.
+    /// Its duration.
     pub wall: Duration,
 }
 
-/// Those that have nothing to do.
+/// The idle processes.
 #[derive(Default)]
 pub struct Workers(Mutex<Vec<ServingProcess>>);
 
@@ -50,7 +50,7 @@ struct ServingProcess {
 }
 
 impl Workers {
-    /// Has a history checked by a process that was started by this line.
+    /// Checks a history in a process that was started with this command line.
     pub fn ask(
         &self,
         program: &Path,
@@ -132,7 +132,7 @@ impl Drop for ServingProcess {
     }
 }
 
-/// What a process wrote up to the end of an answer.
+/// The output of a process up to the end of an answer.
 fn next_answer(stdout: &mut BufReader<ChildStdout>) -> Option<(String, i32)> {
     let mut text = String::new();
     loop {

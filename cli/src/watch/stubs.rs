@@ -1,4 +1,5 @@
-//! Last values of keys that nothing retained uses, in a file: entries of 32 bytes, a key's name and its value, sorted by name.
+//! Last values of keys that no retained transaction uses, in a file: entries of 32 bytes, a key's name and its value,
+//! sorted by name.
 //!
 //! In memory is the first name of each block of entries, so a lookup reads one block.
 
@@ -16,7 +17,7 @@ const BLOCK: usize = 128;
 /// A name and a value.
 type StubEntry = (ValueName, ValueName);
 
-/// The file; it is removed with this.
+/// The file; it is removed on drop.
 pub struct StubFile {
     path: PathBuf,
     file: File,
@@ -36,12 +37,12 @@ impl StubFile {
         })
     }
 
-    /// How many names are there.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.n_entries
     }
 
-    /// Forgets all of them.
+    /// Discards all of them.
     pub fn clear(&mut self) -> io::Result<()> {
         (self.n_entries, self.firsts) = (0, Vec::new());
         self.file = File::create(&self.path).and_then(|_| File::open(&self.path))?;
@@ -62,7 +63,7 @@ impl StubFile {
         Ok(entries.find(|it| it.0 == name).map(|it| it.1))
     }
 
-    /// Adds entries of names that differ; of a name that is there already the value is replaced.
+    /// Adds entries with different names; the value of an existing name is replaced.
     pub fn put(&mut self, mut entries: Vec<StubEntry>) -> io::Result<()> {
         entries.sort_unstable();
         let mut old = StoredEntries {

@@ -738,6 +738,8 @@ impl Checker {
     }
 
     /// Calls `ask` with the back end, the device, the techniques and the listener.
+    // Without CaDiCaL the options of a back end have no other fields.
+    #[cfg_attr(not(feature = "cadical"), allow(clippy::needless_update))]
     fn with_engines<T>(
         &mut self,
         ask: impl FnOnce(Engines<'_>, &Techniques, &mut dyn Progress) -> Result<T, CheckError>,

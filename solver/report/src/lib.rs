@@ -1,4 +1,4 @@
-//! What an answer looks like: as JSON, as a page, as a picture; every class of anomaly beside it, and the mistakes of the log.
+//! The forms of an answer: JSON, a page, a picture; every class of anomaly, and probable logging mistakes.
 //!
 //! Every output takes an [`Answer`]. Nothing here prints or writes files.
 

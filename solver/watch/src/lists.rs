@@ -1,7 +1,8 @@
-//! Lists: a read shows every writer of its key in order, those before the last one too.
+//! Lists: a read shows every writer of its key in order, not only the last one.
 //!
-//! So a later read may order writers that nobody will read as the last one any more: a pair of unordered writers of a list stays, and
-//! writers of a list are dropped in their order. What was dropped is kept as a length and a hash, with which every later list begins.
+//! So a later read may order writers that no read returns as the last one any more: a pair of unordered writers of a
+//! list is retained, and writers of a list are dropped in their order. The dropped part is kept as a length and a hash;
+//! every later list begins with it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::arrival::{Arrival, KeyNumber, ValueName};
 use crate::window::KeptWindow;
 
-/// An element that nothing writes: a list that begins with something else than what is settled.
+/// An element without a writer: a list that does not begin with the settled part.
 const UNREADABLE: ValueName = ValueName::MAX - 3;
 
 /// The elements of a list whose writers were dropped.
@@ -47,7 +48,7 @@ pub(crate) struct ListRead {
     pub(crate) is_whole: bool,
 }
 
-/// The lists of what is kept.
+/// The lists of retained transactions.
 #[derive(Debug, Default)]
 pub(crate) struct ListIndex {
     pub(crate) reads: Vec<ListRead>,
@@ -85,7 +86,7 @@ impl ListIndex {
         index
     }
 
-    /// The writers of a list: each is there once, with all that it appended.
+    /// The writers of a list: each occurs once, with all its appends.
     fn read(
         &mut self,
         key: KeyNumber,
@@ -137,7 +138,7 @@ impl ListIndex {
 }
 
 impl KeptWindow {
-    /// Takes from the lists of an arrival what is settled of them.
+    /// Removes the settled part from the lists of an arrival.
     pub(crate) fn trim_lists(&self, arrival: &mut Arrival, checks_lists: bool) {
         for (key, list) in &mut arrival.lists {
             let Some(settled) = self.lists.get(key) else {
@@ -154,9 +155,9 @@ impl KeptWindow {
         }
     }
 
-    /// Notes that the next writers of a list are dropped, with what they appended.
+    /// Records that the next writers of a list are dropped, with their appends.
     pub(crate) fn settle_list(&mut self, key: KeyNumber, elements: &[ValueName]) {
-        // Where everything was forgotten, nothing is known of what came before.
+        // If everything was discarded, the earlier elements are unknown.
         let is_partial = self.initial.is_none();
         if elements.is_empty() {
             return;

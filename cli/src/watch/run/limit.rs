@@ -1,4 +1,5 @@
-//! The limit of memory: keys that nothing retained uses go to the file of stubs, and where that is not enough everything is forgotten.
+//! The memory limit: keys that no retained transaction uses go to the file of stubs, and if that is not enough
+//! everything is discarded.
 
 use anyhow::{Context, Result};
 
@@ -6,11 +7,11 @@ use super::Watch;
 use crate::voice::say;
 use crate::watch::engine::Engine;
 
-/// The dictionary of keys takes about this much for each beside its stub.
+/// Approximate size of a key's entry in the dictionary, besides its stub.
 const KEY: u64 = 40;
 
 impl Watch<'_> {
-    /// Moves or forgets what is kept where it grew too large.
+    /// Moves or discards retained data that grew too large.
     pub(super) fn hold_limit(&mut self) -> Result<()> {
         if self.is_within_limit() {
             return Ok(());
@@ -37,7 +38,7 @@ impl Watch<'_> {
         self.args.memory_limit.is_none_or(|limit| n_bytes <= limit)
     }
 
-    /// Forgets what arrived so far.
+    /// Discards everything that arrived so far.
     pub(super) fn forget(&mut self) -> Result<()> {
         if let Some(engine) = &mut self.engine {
             engine.forget();
@@ -48,7 +49,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Moves keys that nothing retained uses to the file of stubs.
+    /// Moves keys that no retained transaction uses to the file of stubs.
     fn spill(&mut self) -> Result<()> {
         let watcher = self.engine.as_mut().and_then(Engine::watcher);
         let (Some(stubs), Some(watcher)) = (&mut self.stubs, watcher) else {
@@ -65,7 +66,7 @@ impl Watch<'_> {
             .context("cannot write the file of stubs")
     }
 
-    /// Gives keys that are used again the stubs that they had.
+    /// Restores the stubs of keys that are used again.
     pub(super) fn recall_stubs(&mut self) -> Result<()> {
         let watcher = self.engine.as_mut().and_then(Engine::watcher);
         let (Some(stubs), Some(watcher)) = (&self.stubs, watcher) else {

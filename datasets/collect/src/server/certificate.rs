@@ -1,5 +1,5 @@
-//! A certificate of a private server, made by openssl: its nodes and its clients show it to each other, and trust no other. Who
-//! cannot read its key can neither ask the server nor join it as a node.
+//! A certificate of a private server, made by openssl: its nodes and its clients show it to each other, and trust no
+//! other. Its key is needed to query the server or to join it as a node.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ extendedKeyUsage = serverAuth, clientAuth
 subjectAltName = IP:127.0.0.1
 ";
 
-/// Files in a directory that only the server's user can look into.
+/// Files in a directory that only the server's user can read.
 pub(super) struct Certificate {
     pub(super) certificate: String,
     pub(super) key: String,

@@ -1,9 +1,9 @@
 //! `along`: the first judgement, along the chains. The runs of a key on one chain are sorted: those that must come before a given run are
 //! the first ones, those that it reaches the last ones, and only what lies between is walked.
 //!
-//! Clocks lie all over the memory, so few are read: who comes later in a topological order reaches nobody, and a reader's clock says
-//! something new only of runs that stand before the reader and not before the run. The clocks of a key's runs are touched a few keys
-//! ahead, all at once, so that memory is waited for once a key.
+//! Clocks are scattered in memory, so few are read: a run later in the topological order reaches no earlier one, and a
+//! reader's clock is informative only for runs between the run and the reader. The clocks of a key's runs are
+//! prefetched a few keys ahead, all at once, so that memory is waited for once per key.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::orders::Run;
 use crate::reach::{Clocks, raise};
 use kingsnake_context::budget::StopReason;
 
-/// Of more readers the largest clock is made, once for all chains.
+/// With more readers their maximum clock is computed, once for all chains.
 const FEW_READERS: usize = 4;
 
-/// So many keys ahead clocks are touched.
+/// Number of keys that clocks are prefetched ahead.
 const AHEAD: usize = 4;
 
 /// A node: its chain, its position on it, and its place in the topological order.
@@ -26,7 +26,7 @@ struct NodeSpot {
     place: u32,
 }
 
-/// What judging a key needs of its nodes, side by side.
+/// The nodes of a key as judging needs them, in one place.
 #[derive(Default)]
 struct KeyView {
     first: usize,

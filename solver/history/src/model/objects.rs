@@ -1,8 +1,8 @@
-//! Sets and counters as rows of tables of their own (Elle, section 3), so that nothing behind the builder needs to know them.
+//! Sets and counters as rows of tables of their own (Elle, section 3), so that only the builder knows them.
 //!
-//! A set has a row for each element: to add one is to insert its row, to read the set is to select all rows. A counter has a
-//! row for each increment, which holds the amount, and a row of zero that was there before: to read it is to sum them. So an
-//! element that was not read gives the reader's anti-dependency, and additions of different elements have no order.
+//! A set has a row per element: adding one inserts its row, reading the set selects all rows. A counter has a row per
+//! increment, which holds the amount, and an initial row of zero: reading it sums them. So an element that was not read
+//! gives the reader's anti-dependency, and additions of different elements have no order.
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,7 @@ const AMOUNT: &str = "by";
 /// The value of an element's row.
 const PRESENT: &str = "added";
 
-/// What kind of object a table stands for.
+/// The kind of object of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
     /// Elements are added; a read returns all of them.
@@ -29,7 +29,7 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// As messages call it.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             ObjectKind::Set => "set",
@@ -77,7 +77,7 @@ impl History {
         Some((kind, name, row.part))
     }
 
-    /// Whether some table stands for a set or a counter.
+    /// Whether some table is a set or a counter.
     pub fn has_objects(&self) -> bool {
         self.rows.objects.len() > 0
     }
@@ -141,7 +141,7 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    /// The table of a set or a counter, made if it is new.
+    /// The table of a set or a counter, created if it is new.
     fn object(&mut self, name: Token, kind: ObjectKind) -> Result<u32, BuildError> {
         if let Some(table) = self.history.rows.objects.is_object(name) {
             let known = self.history.rows.tables[table as usize].object;
@@ -192,7 +192,7 @@ impl HistoryBuilder {
         row
     }
 
-    /// The key of a row, which nobody has written at first.
+    /// The key of a row that is absent at first.
     fn object_row(&mut self, text: &str, table: u32, part: Token) -> Token {
         let key = self.text(text);
         let row = ObjectRow { table, part };
@@ -219,7 +219,7 @@ impl HistoryBuilder {
         if objects.len() == 0 {
             return Ok(());
         }
-        for &key in &parts.key_names {
+        for key in parts.key_names.iter() {
             if let Some(table) = objects.is_object(key) {
                 let kind = parts.rows.tables[table as usize].object;
                 return Err(BuildError::OtherUse {

@@ -1,24 +1,22 @@
-//! Histories of stores that show a transaction none of its own writes: the writes of each transaction are put behind its reads, which is
-//! when such a store applies them.
+//! Histories of stores that show a transaction none of its own writes: the writes of each transaction are put after its
+//! reads, which is when such a store applies them.
 
 use super::history::{History, Op};
 use super::ids::TxnId;
 use super::predicates::Act;
 
 impl History {
-    /// Takes no transaction to see its own writes. The error names a transaction that changes rows by a condition, which reads and
-    /// writes at once.
+    /// Assumes that no transaction sees its own writes. The error names a transaction that changes rows by a condition,
+    /// which reads and writes at once.
     pub fn hide_own_writes(&mut self) -> Result<(), TxnId> {
         let changes = |act: Act| matches!(act, Act::Update | Act::Delete);
         let mut predicates = self.rows.predicates.iter();
         if let Some(&(txn, _)) = predicates.find(|it| changes(it.1.act)) {
             return Err(txn);
         }
-        let mut first = 0;
         for txn in (0..self.txns.len() as u32).map(TxnId) {
-            let range = first..self.txns[txn.index()].ops_end as usize;
-            first = range.end;
-            self.defer_writes(txn, range);
+            let row = &self.txns[txn.index()];
+            self.defer_writes(txn, row.ops_start as usize..row.ops_end as usize);
         }
         self.inserts.sort_unstable();
         Ok(())

@@ -1,7 +1,7 @@
-//! Savepoints: what a transaction wrote after one and rolled back becomes an aborted transaction of its own; what it read stays.
+//! Savepoints: writes that a transaction rolled back become an aborted transaction of its own; its reads stay.
 //!
-//! A read of a write that was rolled back later is about no other transaction: it is left out where it is right, and a read of a
-//! value that nobody wrote where it is wrong.
+//! A read of a write that was rolled back later concerns no other transaction: it is left out if it is right, and
+//! becomes a read of a value without a writer if it is wrong.
 
 use rustc_hash::FxHashMap;
 
@@ -55,7 +55,7 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    /// What the transaction begun last rolled back, as an aborted transaction of its session.
+    /// The rolled-back part of the transaction begun last, as an aborted transaction of its session.
     pub(super) fn roll_back_pending(&mut self) -> Result<(), BuildError> {
         if self.rolled_back.is_empty() {
             return Ok(());
@@ -74,7 +74,7 @@ impl HistoryBuilder {
     /// No query after a write of the part spans a key of it, and no rows were changed by a condition.
     fn check_queries(&self, from: usize, part: &[Op]) -> Result<(), BuildError> {
         let parts = &self.history;
-        let key_of = |key: KeyId| parts.key_names[key.index()];
+        let key_of = |key: KeyId| parts.key_names.get(key.index());
         let refuse = |key: KeyId| BuildError::QueryRolledBack {
             txn: parts
                 .txns
@@ -114,7 +114,7 @@ impl HistoryBuilder {
         Ok(())
     }
 
-    /// A read without what its transaction wrote before: nothing is left of the read of a register, a shorter list of that of a list.
+    /// A read without its transaction's earlier writes: nothing of the read of a register, a shorter list of that of a list.
     fn without_own(&mut self, op: Op, own: &[ValueId]) -> Option<Op> {
         match op {
             Op::Read { value, .. } if own.last() == Some(&value) => None,
@@ -144,9 +144,9 @@ impl HistoryBuilder {
         }
     }
 
-    /// A value that nobody wrote, and that says why.
+    /// A value without a writer, whose name gives the reason.
     fn contradiction(&mut self, key: KeyId, read: ValueId, own: &[ValueId]) -> ValueId {
-        let show = |value: ValueId| self.show(self.history.value_names[value.index()]);
+        let show = |value: ValueId| self.show(self.history.value_names.get(value.index()));
         let text = format!(
             "{} after its own write of {}",
             show(read),

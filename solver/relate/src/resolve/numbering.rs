@@ -28,7 +28,7 @@ pub(super) fn session_ranges(history: &History, node_txn: &[TxnId]) -> Vec<Range
 pub(super) struct Written {
     /// The version that the value is, if a candidate wrote it.
     pub(super) version: u32,
-    /// Who wrote it; [`NO_NODE`] where nobody did, or more can be meant.
+    /// Its writer; [`NO_NODE`] if there is none, or several candidates.
     pub(super) writer: Node,
 }
 
