@@ -124,8 +124,8 @@ class Scratch:
 
 
 def dbcop_json(own, to):
-    """Writes one of our own files of numbers as dbcop's JSON. The initial value is no version there."""
-    sessions = {}
+    """Writes one of our own files of numbers as dbcop's JSON. The initial value is no version there, and no number is negative."""
+    sessions, keys, values = {}, {}, {}
     with open(own) as lines:
         header = json.loads(next(lines))
         for line in lines:
@@ -136,8 +136,10 @@ def dbcop_json(own, to):
             for op in txn["ops"]:
                 if op[0] not in ("r", "w") or not all(isinstance(it, int) for it in op[1:]):
                     return "it has more than reads and writes of numbers"
-                version = None if op[0] == "r" and op[2] == header.get("initial") else op[2]
-                events.append({"Write" if op[0] == "w" else "Read": {"variable": op[1], "version": version}})
+                version = values.setdefault((op[1], op[2]), len(values) + 1)
+                version = None if op[0] == "r" and op[2] == header.get("initial") else version
+                variable = keys.setdefault(op[1], len(keys))
+                events.append({"Write" if op[0] == "w" else "Read": {"variable": variable, "version": version}})
             is_committed = txn.get("status", "committed") == "committed"
             sessions.setdefault(txn["session"], []).append({"events": events, "committed": is_committed})
     with open(to, "w") as out:

@@ -164,8 +164,8 @@ pub enum Command {
 /// `kingsnake devices`.
 #[derive(Clone, Debug, Args)]
 pub struct DevicesArgs {
-    /// Measure closures on the adapters, fit the constants of the cost model to them, and keep these in
-    /// $XDG_CONFIG_HOME/kingsnake/devices.json, where `--device auto` finds them.
+    /// Measure closures on the adapters, fit the constants of the cost model to them, and keep these in `kingsnake/devices.json`
+    /// below `$XDG_CONFIG_HOME`, where `--device auto` finds them.
     #[arg(long)]
     pub calibrate: bool,
     /// Calibrate this adapter alone [default: all].

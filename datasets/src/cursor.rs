@@ -2,9 +2,11 @@
 //!
 //! Invariant: the position never passes the end. Line numbers are counted only when an error needs one.
 
+use std::ops::Range;
 use std::path::Path;
 
 use kingsnake_history::budget::Budget;
+use memmap2::Mmap;
 
 use crate::error::{InputProblem, Place, ReadError};
 use crate::source::BYTE_ORDER_MARK;
@@ -15,6 +17,8 @@ pub(crate) struct Input<'a> {
     pub(crate) file: &'a Path,
     pub(crate) bytes: &'a [u8],
     pub(crate) budget: &'a Budget,
+    /// What the bytes are of, where they are not in memory of our own.
+    pub(crate) map: Option<&'a Mmap>,
 }
 
 /// Polls the budget while a file is read.
@@ -42,6 +46,19 @@ impl Polled<'_> {
 }
 
 impl<'a> Input<'a> {
+    /// Gives the memory of a range back that is not needed any more, where it is the file's; it may still be read.
+    pub(crate) fn release(self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Some(map) = self.map {
+            let start = self.bytes.as_ptr().addr() - map.as_ptr().addr() + range.start;
+            // Sound: pages of a mapping that nobody can write come back from the file as they were.
+            #[allow(unsafe_code)]
+            let _ = unsafe {
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, range.len())
+            };
+        }
+    }
+
     /// The start of the bytes.
     pub(crate) fn cursor(self) -> Cursor<'a> {
         Cursor { input: self, at: 0 }
@@ -290,6 +307,7 @@ mod tests {
             file: Path::new("x"),
             bytes: text.as_bytes(),
             budget: &Budget::unlimited(),
+            map: None,
         };
         let mut cursor = input.cursor();
         cursor.int().ok().filter(|_| cursor.done())
@@ -314,6 +332,7 @@ mod tests {
             file: Path::new("x"),
             bytes: &[0, 1],
             budget: &Budget::unlimited(),
+            map: None,
         };
         let mut cursor = input.cursor();
         assert!(!cursor.pass(b'a'));

@@ -97,6 +97,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
                             file: &log.path,
                             bytes: &log.source,
                             budget: &options.budget,
+                            map: None,
                         },
                     )
                 })
@@ -113,6 +114,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
                 file: &path,
                 bytes: content(format, &path, &source)?,
                 budget: &options.budget,
+                map: source.map(),
             };
             let ignore = options.ignore_unwritten;
             let format = read_file(format, input, ignore, &mut builder, &mut warnings)?;
@@ -125,6 +127,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Parsed, ReadError> {
             file: beside,
             bytes: source::text(beside, &source)?,
             budget: &options.budget,
+            map: None,
         };
         formats::kingsnake::read_version_orders(input, &mut builder)?;
     }
@@ -148,6 +151,7 @@ pub fn open_log(
                 file: &path,
                 bytes: content(format, &path, &source)?,
                 budget: &options.budget,
+                map: None,
             };
             let log = formats::jepsen::log::read(input, format == Format::JepsenJson)?;
             Ok((log, format, bytes))
@@ -172,6 +176,7 @@ pub fn read_bytes(format: Format, bytes: &[u8], name: &str) -> Result<Parsed, Re
         file,
         bytes: content(format, file, bytes)?,
         budget: &Budget::unlimited(),
+        map: None,
     };
     let format = read_file(format, input, false, &mut builder, &mut warnings)?;
     finish(builder, file, format, warnings, bytes.len() as u64)

@@ -238,6 +238,7 @@ fn is_file_of_history(path: &Path, name: &str) -> bool {
         file: path,
         bytes: &beginning.bytes,
         budget: &budget,
+        map: None,
     };
     if recognise::is_document(input) {
         return false;

@@ -88,6 +88,7 @@ pub(crate) fn find(
         file: &path,
         bytes: &source,
         budget: &options.budget,
+        map: None,
     };
     let format = match options.format {
         Some(format) => format,

@@ -30,6 +30,16 @@ pub(crate) enum FileSource {
     Owned(Vec<u8>),
 }
 
+impl FileSource {
+    /// The mapping, if it is one.
+    pub(crate) fn map(&self) -> Option<&Mmap> {
+        match self {
+            FileSource::Mapped(map) => Some(map),
+            FileSource::Owned(_) => None,
+        }
+    }
+}
+
 impl Deref for FileSource {
     type Target = [u8];
 

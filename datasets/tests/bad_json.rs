@@ -108,9 +108,9 @@ fn jepsen_events_are_checked() {
         ),
         ("{:type :ok, :value [[:r 1 2]]", 1, "expected a value"),
         (
-            "{:type :ok, :value [[:inc 1 2]]}",
+            "{:type :ok, :value [[:swap 1 2]]}",
             1,
-            "step inc is not supported",
+            "step swap is not supported",
         ),
         ("{:type :ok, :value [[:r 1 2 3]]}", 1, "a step of 4 parts"),
         ("17", 1, "an event, which is a map"),

@@ -2,9 +2,10 @@
 //! the comparison itself: engines with a deliberate mistake are caught.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::budget::Budget;
-use crate::check::{CheckError, Decider, Techniques, check};
+use crate::check::{CheckError, Decider, Report, Techniques, check};
 use crate::decide::{Backend, Constraints, DecideError, DecideStats, Decision, Question, Side};
 use crate::heuristic::Heuristic;
 use crate::level::{Model, RealTime, Snapshots, Spec, Times};
@@ -233,34 +234,70 @@ pub(crate) fn engines() -> Vec<Techniques> {
     engines
 }
 
-/// An engine's answers, compared with the truth.
-pub(crate) enum EngineOutcome {
-    Agrees(bool, Decider),
-    Wrong(String),
-}
-
-fn compare(history: &History, spec: Spec, techniques: &Techniques) -> EngineOutcome {
-    let Some(truth) = oracle::holds(history, spec) else {
-        return EngineOutcome::Wrong("is too large for the oracle".to_owned());
-    };
+/// What the line says, with a back end that tries everything.
+pub(crate) fn asked(
+    history: &History,
+    spec: Spec,
+    techniques: &Techniques,
+) -> Result<Report, CheckError> {
     let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-    let report = check(history, spec, techniques, backend, &budget, &mut Silent);
-    judge(truth, report.map(|report| (report.decider, report.verdict)))
+    check(history, spec, techniques, backend, &budget, &mut Silent)
 }
 
-/// Compares an answer with the truth.
-pub(crate) fn judge(truth: bool, answer: Result<(Decider, Verdict), CheckError>) -> EngineOutcome {
-    match answer {
-        Err(error) => EngineOutcome::Wrong(error.to_string()),
-        Ok((decider, verdict)) => match (&verdict, truth) {
-            (Verdict::Satisfied(_), true) | (Verdict::Violated(_), false) => {
-                EngineOutcome::Agrees(truth, decider)
+/// The truth of a history that is small.
+pub(crate) fn by_oracle(history: &History, spec: Spec) -> Option<bool> {
+    Some(oracle::holds(history, spec).expect("it is small"))
+}
+
+/// Histories about which engines are asked, and brute force: the one harness of all comparisons here.
+pub(crate) struct Compared<'i> {
+    pub(crate) seeds: Range<u64>,
+    /// The history of a seed, if it is of the kind that is meant.
+    pub(crate) draw: &'i dyn Fn(u64) -> Option<History>,
+    pub(crate) specs: &'i dyn Fn(&History, u64) -> Vec<Spec>,
+    /// `None` where there is too much to try.
+    pub(crate) truth: &'i dyn Fn(&History, Spec) -> Option<bool>,
+    pub(crate) techniques: &'i dyn Fn(u64) -> Vec<Techniques>,
+}
+
+impl Compared<'_> {
+    /// Demands that every answer is right; how many questions have the answers no and yes. Each report is noted.
+    pub(crate) fn agree(&self, mut note: impl FnMut(&Report)) -> [usize; 2] {
+        let mut counts = [0; 2];
+        for seed in self.seeds.clone() {
+            let Some(history) = (self.draw)(seed) else {
+                continue;
+            };
+            for spec in (self.specs)(&history, seed) {
+                let Some(truth) = (self.truth)(&history, spec) else {
+                    continue;
+                };
+                counts[usize::from(truth)] += 1;
+                for techniques in (self.techniques)(seed) {
+                    let wrong = match asked(&history, spec, &techniques) {
+                        Ok(report) if report.verdict.holds() == Some(truth) => {
+                            note(&report);
+                            continue;
+                        }
+                        Ok(report) => format!("says {:?}", report.verdict),
+                        Err(error) => error.to_string(),
+                    };
+                    let told = format!("{}\n{:?}", sketch(&history), history.models());
+                    panic!(
+                        "seed {seed}, {spec}, {techniques:?}: truth {truth}, but {wrong}\n{told}"
+                    );
+                }
             }
-            (verdict, truth) => {
-                EngineOutcome::Wrong(format!("says {verdict:?}, the truth is {truth}"))
-            }
-        },
+        }
+        let [no, yes] = counts;
+        println!("seeds {:?}: {no} violated, {yes} satisfied", self.seeds);
+        counts
     }
+}
+
+/// Whether an answer is not the truth.
+pub(crate) fn is_wrong(truth: bool, answer: Result<(Decider, Verdict), CheckError>) -> bool {
+    answer.map_or(true, |(_, verdict)| verdict.holds() != Some(truth))
 }
 
 #[test]
@@ -284,30 +321,23 @@ type Tally = BTreeMap<String, usize>;
 fn agree(n_histories: u64, draw: fn(u64) -> History) {
     let engines = engines();
     let mut tally = Tally::new();
-    for seed in 0..n_histories {
-        let history = draw(seed);
-        for spec in specs(&history, seed) {
-            // All engines on every sixteenth history, and one engine per history in turn on the others.
-            let turn = seed as usize % engines.len();
-            for (at, techniques) in engines.iter().enumerate() {
-                if at != turn && seed % 16 != 0 {
-                    continue;
-                }
-                let wrong = match compare(&history, spec, techniques) {
-                    EngineOutcome::Agrees(truth, decider) => {
-                        count(&mut tally, &level_name(spec), truth);
-                        let what = format!("decided by {}", decider.name());
-                        count(&mut tally, &what, truth);
-                        continue;
-                    }
-                    EngineOutcome::Wrong(what) => what,
-                };
-                let sketch = sketch(&history);
-                panic!("seed {seed}, {spec}, {techniques:?}: {wrong}\n{sketch}");
-            }
-        }
+    Compared {
+        seeds: 0..n_histories,
+        draw: &|seed| Some(draw(seed)),
+        specs: &specs,
+        truth: &by_oracle,
+        // All engines on every sixteenth history, and one, in turn, on the others.
+        techniques: &|seed| match seed % 16 {
+            0 => engines.clone(),
+            _ => vec![engines[seed as usize % engines.len()].clone()],
+        },
     }
-    println!("{n_histories} histories");
+    .agree(|report| {
+        let truth = report.verdict.holds() == Some(true);
+        count(&mut tally, &level_name(report.spec), truth);
+        let what = format!("decided by {}", report.decider.name());
+        count(&mut tally, &what, truth);
+    });
     for (what, count) in &tally {
         println!("{count:8} {what}");
     }

@@ -13,6 +13,7 @@ use crate::prune::Device;
 use crate::psi;
 use crate::relate::Polygraph;
 pub use crate::report::{CheckError, CheckStats, Decider, Report};
+use crate::resolve::TakenReads;
 use crate::shared::Shared;
 use crate::sight;
 use crate::solve;
@@ -141,7 +142,8 @@ fn settle(
     let mut polygraph = polygraph;
     if check.spec.model == Model::Mixed && !polygraph.resolved().reads().choices().is_empty() {
         // What weak transactions see does not depend on these reads, whose versions are not known yet.
-        let resolved = polygraph.resolved().without_program_choices();
+        let all = polygraph.resolved();
+        let resolved = all.taking(TakenReads::default(), all.uncertain().to_vec());
         polygraph = phases::relate(check, resolved, context)?;
     }
     let (decider, order) = settle_order(check, polygraph, engines, context)?;

@@ -1,20 +1,20 @@
 //! Levels of transactions of their own against the axioms by brute force, and mutants that the comparison catches.
 
+use std::ops::Range;
+
 use kingsnake_graph::RunOf;
 use kingsnake_lab::axioms;
 use kingsnake_lab::oracle::weak::holds_each;
-use kingsnake_lab::random::{sketch, small_mixed, small_mixed_rows};
+use kingsnake_lab::random::{small_mixed, small_mixed_rows};
 use kingsnake_relate::visible::{Visible, Why};
 
-use crate::agreement::{EngineOutcome, Exhaustive, engines, judge};
+use crate::agreement::{Compared, Exhaustive, engines, is_wrong};
 use crate::budget::Budget;
-use crate::check::{Techniques, check, settle_graph};
+use crate::check::{Techniques, settle_graph};
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::progress::Silent;
 use crate::relate::{Edge, Polygraph, construct, reasons};
 use crate::resolve::{NO_NODE, VersionId, resolve_for};
-use crate::verdict::Verdict;
 
 fn spec(session_order: bool) -> Spec {
     Spec {
@@ -39,37 +39,15 @@ fn counted([no, yes]: [usize; 2], least: usize) {
 }
 
 /// Compares every engine with the axioms on some histories; how many were satisfied and violated.
-fn agree(
-    seeds: std::ops::Range<u64>,
-    drawn: fn(u64) -> History,
-    engines: &[Techniques],
-) -> [usize; 2] {
-    let mut counts = [0; 2];
-    for seed in seeds {
-        let history = drawn(seed);
-        for session_order in [true, false] {
-            let spec = spec(session_order);
-            let Some(truth) = truth(&history, spec) else {
-                continue;
-            };
-            for techniques in engines {
-                let backend = &mut Exhaustive::default();
-                let budget = Budget::unlimited();
-                let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
-                let said = match report {
-                    Ok(report) => matches!(report.verdict, Verdict::Satisfied(_)),
-                    Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", told(&history)),
-                };
-                assert_eq!(said, truth, "seed {seed}, {spec}\n{}", told(&history));
-            }
-            counts[usize::from(truth)] += 1;
-        }
+fn agree(seeds: Range<u64>, drawn: fn(u64) -> History, engines: &[Techniques]) -> [usize; 2] {
+    Compared {
+        seeds,
+        draw: &|seed| Some(drawn(seed)),
+        specs: &|_, _| [true, false].map(spec).into(),
+        truth: &truth,
+        techniques: &|_| engines.to_vec(),
     }
-    counts
-}
-
-fn told(history: &History) -> String {
-    format!("{}\n{:?}", sketch(history), history.models())
+    .agree(|_| ())
 }
 
 #[test]
@@ -106,30 +84,22 @@ fn mixed_levels_agree_with_the_axioms_on_a_million_histories() {
 
 #[test]
 fn uniform_weak_levels_agree_with_the_axioms_on_the_same_line() {
-    let mut counts = [[0; 2]; 4];
-    for seed in 0..4_000 {
-        let history = small_mixed(seed);
-        let models = [Model::Cc, Model::Ra, Model::RcSo, Model::Rc];
-        for (model, count) in models.into_iter().zip(&mut counts) {
-            let spec = Spec {
-                model,
-                ..spec(seed % 2 == 0)
-            };
-            let Some(truth) = axioms::hold(&history, spec.session_order, &|_| model) else {
-                continue;
-            };
-            let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-            let techniques = Techniques::default();
-            let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
-            let said = match report {
-                Ok(report) => matches!(report.verdict, Verdict::Satisfied(_)),
-                Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
-            };
-            assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
-            count[usize::from(truth)] += 1;
+    for model in [Model::Cc, Model::Ra, Model::RcSo, Model::Rc] {
+        let counts = Compared {
+            seeds: 0..4_000,
+            draw: &|seed| Some(small_mixed(seed)),
+            specs: &|_, seed| {
+                vec![Spec {
+                    model,
+                    ..spec(seed % 2 == 0)
+                }]
+            },
+            truth: &|history, spec| axioms::hold(history, spec.session_order, &|_| model),
+            techniques: &|_| vec![Techniques::default()],
         }
+        .agree(|_| ());
+        counted(counts, 100);
     }
-    assert!(counts.iter().all(|it| it[0].min(it[1]) > 100), "{counts:?}");
 }
 
 type Damage = fn(&mut Polygraph);
@@ -260,7 +230,7 @@ fn wrong_encodings_of_mixed_levels_are_caught() {
             damage(&mut polygraph);
             let backend = &mut Exhaustive::default();
             let answer = settle_graph(&history, polygraph, &Techniques::default(), backend);
-            matches!(judge(truth, answer), EngineOutcome::Wrong(_))
+            is_wrong(truth, answer)
         };
         let seed = (0..60_000).find(is_caught);
         println!("{what}: caught by history {seed:?}");

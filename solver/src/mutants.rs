@@ -1,7 +1,7 @@
 //! Deliberate mistakes between the phases, each of which the comparison with the oracle must catch: a suite that compares
 //! engines must also reject a lying one. A mistake damages what one phase hands to the next, so no phase knows of it.
 
-use crate::agreement::{EngineOutcome, Exhaustive, engines, judge, specs};
+use crate::agreement::{Exhaustive, engines, is_wrong, specs};
 use crate::budget::Budget;
 use crate::certify;
 use crate::check::{CheckError, Techniques, check, settle_graph};
@@ -102,7 +102,7 @@ fn goes_wrong(history: &History, polygraph: Polygraph, techniques: &Techniques) 
         return false;
     };
     let answer = settle_graph(history, polygraph, techniques, &mut Exhaustive::default());
-    matches!(judge(truth, answer), EngineOutcome::Wrong(_))
+    is_wrong(truth, answer)
 }
 
 /// The first history that shows a mistake.
@@ -258,7 +258,7 @@ fn a_no_that_rests_on_assumptions_is_caught() {
             let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
             // A violation that cannot be proved is withheld; that is how it is caught.
             let answer = report.map(|report| (report.decider, report.verdict));
-            matches!(judge(truth, answer), EngineOutcome::Wrong(_))
+            is_wrong(truth, answer)
         })
     });
 }

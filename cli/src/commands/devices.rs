@@ -32,13 +32,12 @@ pub fn run(args: &DevicesArgs) -> Result<u8> {
 
 /// Measures adapters, and keeps what was found.
 fn measure(args: &DevicesArgs) -> Result<u8> {
-    let choices = match &args.device {
-        Some(choice) => vec![choice.clone()],
-        None => {
-            let all = adapters().into_iter().filter(|it| it.unfit.is_none());
-            all.map(|it| DeviceChoice::Named(it.index.to_string()))
-                .collect()
-        }
+    let choices: Vec<DeviceChoice> = if let Some(choice) = &args.device {
+        vec![choice.clone()]
+    } else {
+        let all = adapters().into_iter().filter(|it| it.unfit.is_none());
+        all.map(|it| DeviceChoice::Named(it.index.to_string()))
+            .collect()
     };
     if choices.is_empty() {
         bail!("no adapter was found that could be calibrated; `kingsnake devices` says more");

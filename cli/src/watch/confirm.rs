@@ -172,7 +172,7 @@ fn changed(
     if let Some(keys) = without.get(&id) {
         let ops = value.get_mut("ops")?.as_array_mut()?;
         ops.retain(|op| {
-            let is_read = op.get(0).is_some_and(|it| it == "r");
+            let is_read = op.get(0).is_some_and(|it| it == "r" || it == "rl");
             let key = op.get(1).and_then(|key| names.keys.json(key).ok());
             !(is_read && key.is_some_and(|key| keys.contains(&key)))
         });

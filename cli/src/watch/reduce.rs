@@ -15,28 +15,30 @@ const LARGE: usize = 1 << 16;
 
 /// A name or a value, as it stands in the log.
 #[derive(Clone, Copy)]
-enum Plain<'a> {
+enum PlainToken<'a> {
     Nil,
     Int(i64),
     Text(&'a str),
 }
 
-impl<'a> Plain<'a> {
+impl<'a> PlainToken<'a> {
     fn token(history: &'a History, token: Token) -> Self {
         match token {
-            Token::Nil => Plain::Nil,
-            Token::Int(int) => Plain::Int(int),
-            Token::Text(symbol) => Plain::Text(history.symbols().text(symbol)),
+            Token::Nil => PlainToken::Nil,
+            Token::Int(int) => PlainToken::Int(int),
+            Token::Text(symbol) => PlainToken::Text(history.symbols().text(symbol)),
         }
     }
 
     fn json(value: &'a serde_json::Value) -> Result<Self> {
         Ok(match value {
-            serde_json::Value::Null => Plain::Nil,
-            serde_json::Value::String(text) => Plain::Text(text),
+            serde_json::Value::Null => PlainToken::Nil,
+            serde_json::Value::String(text) => PlainToken::Text(text),
             other => {
                 let int = other.as_i64();
-                Plain::Int(int.ok_or_else(|| anyhow!("expected a whole number, a text or null"))?)
+                PlainToken::Int(
+                    int.ok_or_else(|| anyhow!("expected a whole number, a text or null"))?,
+                )
             }
         })
     }
@@ -44,9 +46,9 @@ impl<'a> Plain<'a> {
     /// Numbers, nothing and short texts as they are, longer texts by a hash of 120 bits.
     fn packed(self) -> ValueName {
         match self {
-            Plain::Nil => 1 << 120,
-            Plain::Int(int) => ValueName::from(int as u64),
-            Plain::Text(text) => packed_text(text),
+            PlainToken::Nil => 1 << 120,
+            PlainToken::Int(int) => ValueName::from(int as u64),
+            PlainToken::Text(text) => packed_text(text),
         }
     }
 }
@@ -68,19 +70,19 @@ pub struct Numbers {
 impl Numbers {
     /// The number of a name, assigned if it is new.
     pub fn number(&mut self, history: &History, name: Token) -> u32 {
-        self.of(Plain::token(history, name))
+        self.of(PlainToken::token(history, name))
     }
 
     /// The number of a name as JSON.
     pub fn json(&mut self, name: &serde_json::Value) -> Result<u32> {
-        Ok(self.of(Plain::json(name)?))
+        Ok(self.of(PlainToken::json(name)?))
     }
 
-    fn of(&mut self, name: Plain<'_>) -> u32 {
+    fn of(&mut self, name: PlainToken<'_>) -> u32 {
         let known = match name {
-            Plain::Nil => self.nil,
-            Plain::Int(int) => self.ints.get(&int).copied(),
-            Plain::Text(text) => self.texts.get(text).copied(),
+            PlainToken::Nil => self.nil,
+            PlainToken::Int(int) => self.ints.get(&int).copied(),
+            PlainToken::Text(text) => self.texts.get(text).copied(),
         };
         if let Some(number) = known {
             return number;
@@ -88,9 +90,9 @@ impl Numbers {
         let number = self.free.pop().unwrap_or(self.n_names);
         self.n_names = self.n_names.max(number + 1);
         match name {
-            Plain::Nil => self.nil = Some(number),
-            Plain::Int(int) => drop(self.ints.insert(int, number)),
-            Plain::Text(text) => drop(self.texts.insert(text.into(), number)),
+            PlainToken::Nil => self.nil = Some(number),
+            PlainToken::Int(int) => drop(self.ints.insert(int, number)),
+            PlainToken::Text(text) => drop(self.texts.insert(text.into(), number)),
         }
         if let Some(new) = &mut self.new {
             new.push((name.packed(), number));
@@ -101,7 +103,7 @@ impl Numbers {
     /// Forgets the names that are not used, and returns them with their numbers.
     pub fn give_back(&mut self, is_used: impl Fn(u32) -> bool) -> Vec<(ValueName, u32)> {
         let mut gone = Vec::new();
-        let mut keeps = |name: Plain<'_>, number: u32| {
+        let mut keeps = |name: PlainToken<'_>, number: u32| {
             let is_used = is_used(number);
             if !is_used {
                 gone.push((name.packed(), number));
@@ -109,9 +111,9 @@ impl Numbers {
             is_used
         };
         self.ints
-            .retain(|&int, number| keeps(Plain::Int(int), *number));
+            .retain(|&int, number| keeps(PlainToken::Int(int), *number));
         self.texts
-            .retain(|text, number| keeps(Plain::Text(text), *number));
+            .retain(|text, number| keeps(PlainToken::Text(text), *number));
         self.ints.shrink_to_fit();
         self.texts.shrink_to_fit();
         self.free.extend(gone.iter().map(|it| it.1));
@@ -143,12 +145,12 @@ impl Numbers {
 
 /// A value's name.
 pub fn value_name(history: &History, value: Token) -> ValueName {
-    Plain::token(history, value).packed()
+    PlainToken::token(history, value).packed()
 }
 
 /// The same for a value as JSON.
 pub fn json_value_name(value: &serde_json::Value) -> Result<ValueName> {
-    Ok(Plain::json(value)?.packed())
+    Ok(PlainToken::json(value)?.packed())
 }
 
 fn packed_text(text: &str) -> ValueName {
@@ -253,13 +255,12 @@ impl LoggedTxn {
             self.is_broken |= !elements.ends_with(&own.1);
             elements.truncate(elements.len().saturating_sub(own.1.len()));
         }
-        match self.lists.iter().find(|it| it.0 == key) {
-            Some(read) => self.is_broken |= read.1 != elements,
-            None => {
-                let last = elements.last().copied().unwrap_or(EMPTY_LIST);
-                self.reads.push((key, last));
-                self.lists.push((key, elements));
-            }
+        if let Some(read) = self.lists.iter().find(|it| it.0 == key) {
+            self.is_broken |= read.1 != elements;
+        } else {
+            let last = elements.last().copied().unwrap_or(EMPTY_LIST);
+            self.reads.push((key, last));
+            self.lists.push((key, elements));
         }
     }
 }

@@ -100,6 +100,7 @@ fn read_by(
         return Err(input.empty());
     }
     skipped::read(reading, &mut parts)?;
+    input.release(0..input.bytes.len());
     let mut events = Events::new(parts, builder);
     events.judge_others(input, warnings)?;
     if ignore_unwritten {

@@ -40,7 +40,9 @@ pub(crate) fn read(
     if input.bytes.len() >= blocks::LARGE && !builder.has_columns() {
         cursor.pass_space();
         blocks::for_each(input.bytes, cursor.at, |block| {
-            read_block(&block, &mut cursor, builder, &mut buffers, &mut polled)
+            let taken = read_block(&block, &mut cursor, builder, &mut buffers, &mut polled);
+            input.release(block.range);
+            taken
         })?;
         cursor.at = input.bytes.len();
     }

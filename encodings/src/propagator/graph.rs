@@ -132,6 +132,14 @@ impl Sides {
             .all(|edge| places[self.from[edge] as usize] < places[self.to[edge] as usize])
     }
 
+    /// The shortest way that an edge of the literal, all of whose edges run forward, runs in these places.
+    pub fn slack(&self, lit: Lit, places: &[u32]) -> u32 {
+        let ways = self
+            .edges(lit)
+            .map(|edge| places[self.to[edge] as usize] - places[self.from[edge] as usize]);
+        ways.min().unwrap_or(u32::MAX)
+    }
+
     /// Whether neither side of the constraint holds in these places.
     pub fn is_violated(&self, constraint: u32, places: &[u32]) -> bool {
         let lit = Lit::positive(constraint);

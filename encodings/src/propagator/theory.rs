@@ -330,9 +330,19 @@ impl Theory {
             self.watch.finish();
             return None;
         };
-        let open = || clause.iter().filter(|lit| values[lit.vidx()] == 0);
-        let forward = open().find(|&&lit| sides.forward(lit, places));
-        forward.or_else(|| open().next()).copied()
+        let mut open = clause.iter().filter(|lit| values[lit.vidx()] == 0);
+        let forward = { open.clone() }.filter(|&&lit| sides.forward(lit, places));
+        // Of the candidates of a read, the nearest before it is the likeliest.
+        let is_choice = clause.iter().all(|lit| lit.is_pos());
+        let distance = |lit: &&Lit| {
+            if is_choice {
+                sides.slack(**lit, places)
+            } else {
+                0
+            }
+        };
+        let forward = forward.min_by_key(distance);
+        forward.or_else(|| open.next()).copied()
     }
 }
 

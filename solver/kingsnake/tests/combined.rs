@@ -8,7 +8,8 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use kingsnake::certificate as certificate_text;
-use kingsnake::{Checker, DeviceChoice, History, Level, Spec, Verdict, read, verify};
+use kingsnake::{Checker, DeviceChoice, History, Level, Spec, Techniques, Verdict, read, verify};
+use kingsnake_graph::heuristic::Heuristic;
 use kingsnake_history::level::Model;
 use kingsnake_history::model::Status;
 use kingsnake_lab::oracle;
@@ -20,21 +21,97 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Limit of shrinking steps.
 const MOST_STEPS: usize = 200;
 
-/// A question about a history.
+/// The back ends that are asked, the default first; the two rules of snapshot isolation need Z3.
+const BACKENDS: [&str; 7] = [
+    kingsnake_encodings::BACKENDS[0],
+    "cadical/lazy",
+    "cadical/closure",
+    "cadical/order-unary",
+    "cadical/order-binary",
+    "cadical/elimination",
+    "search/backtrack",
+];
+
+/// What is asked of a history, and how.
 #[derive(Clone, Copy, Debug)]
 struct Question {
     level: Level,
     session_order: bool,
+    /// How far clocks may disagree.
+    drift: u64,
+    /// Which techniques are off and which back end is asked; 0 is the default.
+    ways: u64,
+    /// Whether all levels are asked at once.
+    by_auto: bool,
 }
 
 impl Question {
+    fn new(level: Level, session_order: bool) -> Self {
+        Question {
+            level,
+            session_order,
+            drift: 0,
+            ways: 0,
+            by_auto: false,
+        }
+    }
+
+    /// A level, asked in a random way.
+    fn draw(level: Level, session_order: bool, rng: &mut Rng) -> Self {
+        Question {
+            drift: if rng.chance(30) {
+                rng.below(12) as u64
+            } else {
+                0
+            },
+            ways: if rng.chance(50) { rng.number() } else { 0 },
+            by_auto: level != Level::AsRecorded && rng.chance(5),
+            ..Question::new(level, session_order)
+        }
+    }
+
     fn spec(self) -> Spec {
         let spec = self.level.spec(Some(self.session_order));
-        spec.expect("the level leaves it open")
+        let mut spec = spec.expect("the level leaves it open");
+        if let Some(real_time) = &mut spec.real_time
+            && !self.by_auto
+        {
+            real_time.drift = self.drift;
+        }
+        spec
     }
 
     fn needs_times(self) -> bool {
         self.spec().real_time.is_some()
+    }
+
+    fn checker(self) -> Checker {
+        let mut rng = Rng::new(self.ways);
+        let (mut techniques, mut backend) = (Techniques::default(), BACKENDS[0]);
+        if self.ways != 0 {
+            for switch in [
+                &mut techniques.combine,
+                &mut techniques.coalesce,
+                &mut techniques.unread,
+                &mut techniques.merge,
+                &mut techniques.linear,
+                &mut techniques.estimate,
+                &mut techniques.witness,
+            ] {
+                *switch = rng.chance(50);
+            }
+            techniques.heuristic = Heuristic::ALL[rng.below(3).saturating_sub(rng.below(3))];
+            techniques.prune_rounds = [None, None, Some(0), Some(1)][rng.below(4)];
+            backend = BACKENDS[rng.below(BACKENDS.len())];
+        }
+        Checker::new()
+            .level(self.level)
+            .session_order(self.session_order)
+            .hold_to(self.spec().into())
+            .techniques(techniques)
+            .backend(backend)
+            .device(DeviceChoice::Cpu)
+            .timeout(TIMEOUT)
     }
 }
 
@@ -53,21 +130,22 @@ fn verified(history: &History, text: &str) -> Result<(), String> {
 
 /// The library's answer and its guarantees: the evidence is written, read and checked again.
 fn checked(history: &History, question: Question) -> Result<bool, String> {
-    let mut checker = Checker::new()
-        .level(question.level)
-        .session_order(question.session_order)
-        .device(DeviceChoice::Cpu)
-        .timeout(TIMEOUT);
-    match checker.check(history) {
-        Ok(Verdict::Satisfied(certificate)) => {
+    let verdict = if question.by_auto {
+        let answers = question.checker().auto(history);
+        let answers = answers.map_err(|error| error.to_string())?;
+        let mut own = answers.into_iter().filter(|it| it.spec == question.spec());
+        own.next().and_then(|it| it.verdict).expect("auto asks it")
+    } else {
+        let checked = question.checker().check(history);
+        checked.map_err(|error| error.to_string())?
+    };
+    match verdict {
+        Verdict::Satisfied(certificate) => {
             let text = certificate_text(history, &question.spec().into(), &certificate);
             verified(history, &text).map(|()| true)
         }
-        Ok(Verdict::Violated(violation)) => {
-            verified(history, &violation.evidence()).map(|()| false)
-        }
-        Ok(Verdict::Unknown(reason)) => Err(format!("unknown: {reason}")),
-        Err(error) => Err(error.to_string()),
+        Verdict::Violated(violation) => verified(history, &violation.evidence()).map(|()| false),
+        Verdict::Unknown(reason) => Err(format!("unknown: {reason}")),
     }
 }
 
@@ -88,26 +166,23 @@ fn asked_levels() -> Option<&'static [Level]> {
 
 /// The level that the store kept, and two others.
 fn questions(drawn: &Combined, history: &History, seed: u64) -> Vec<Question> {
+    let mut rng = Rng::new(seed ^ 0x5eed);
     if let Some(levels) = asked_levels() {
-        let both = levels.iter().flat_map(|&level| {
-            [true, false].map(|session_order| Question {
-                level,
-                session_order,
-            })
-        });
+        let both = levels
+            .iter()
+            .flat_map(|&level| [true, false].map(|on| (level, on)));
+        let both = both.map(|(level, on)| Question::draw(level, on, &mut rng));
         let possible = both.filter(|it| history.has_times() || !it.needs_times());
         return possible.collect();
     }
-    let mut rng = Rng::new(seed ^ 0x5eed);
     let mut levels = vec![drawn.level];
     levels.extend((0..2).map(|_| COMBINED_LEVELS[rng.below(COMBINED_LEVELS.len())]));
-    let asked = levels.into_iter().enumerate().map(|(at, level)| Question {
-        level,
-        session_order: if at == 0 {
-            drawn.session_order
-        } else {
-            rng.chance(50)
-        },
+    let asked = levels.into_iter().enumerate().map(|(at, level)| {
+        let on = match at {
+            0 => drawn.session_order,
+            _ => rng.chance(50),
+        };
+        Question::draw(level, on, &mut rng)
     });
     asked
         .filter(|it| history.has_times() || !it.needs_times())
@@ -163,6 +238,7 @@ impl Tally {
         let Question {
             level,
             session_order,
+            ..
         } = question;
         let name = format!("{level}, sessions {session_order}");
         self.levels.entry(name).or_default()[usize::from(truth)] += 1;
@@ -201,10 +277,6 @@ impl Tally {
         }
         for (at, &one) in Feature::ALL.iter().enumerate() {
             for &other in &Feature::ALL[at + 1..] {
-                // What an order lists is unique.
-                if (one, other) == (Feature::Repeats, Feature::Orders) {
-                    continue;
-                }
                 let found = self.pairs.get(&(one, other));
                 assert!(
                     found.is_some_and(|it| it[0].min(it[1]) > 0),
@@ -257,6 +329,7 @@ fn file(seed: u64, question: Question) -> PathBuf {
     let Question {
         level,
         session_order,
+        ..
     } = question;
     let on = if session_order { "on" } else { "off" };
     std::env::temp_dir().join(format!("kingsnake-combined-{seed}-{level}-{on}.jsonl"))
@@ -318,12 +391,8 @@ fn a_million_combined_histories_agree_with_brute_force() {
     println!("{}", agree(seeds));
 }
 
-/// Brute force on a different question: the answer of an engine that misses one thing.
-fn instead(history: &History, level: Level, session_order: bool) -> Result<bool, String> {
-    let question = Question {
-        level,
-        session_order,
-    };
+/// Brute force on another question: what an engine would say that misses one thing.
+fn instead(history: &History, question: Question) -> Result<bool, String> {
     truth(history, question).ok_or_else(|| "too large".to_owned())
 }
 
@@ -336,7 +405,7 @@ fn changed(
 ) -> Result<bool, String> {
     let mut history = history.clone();
     change(&mut history);
-    instead(&history, question.level, question.session_order)
+    instead(&history, question)
 }
 
 fn leveled(history: &History, question: Question, from: Level, to: Level) -> Result<bool, String> {
@@ -345,12 +414,26 @@ fn leveled(history: &History, question: Question, from: Level, to: Level) -> Res
     } else {
         question.level
     };
-    instead(history, level, question.session_order)
+    instead(history, Question { level, ..question })
+}
+
+fn with_sessions(
+    history: &History,
+    question: Question,
+    session_order: bool,
+) -> Result<bool, String> {
+    instead(
+        history,
+        Question {
+            session_order,
+            ..question
+        },
+    )
 }
 
 #[test]
 fn engines_with_one_mistake_are_caught() {
-    let mutants: [(&str, Mutant); 15] = [
+    let mutants: [(&str, Mutant); 16] = [
         ("forgets conditions", |history, question| {
             changed(history, question, History::forget_predicates)
         }),
@@ -367,13 +450,17 @@ fn engines_with_one_mistake_are_caught() {
             })
         }),
         ("forgets sessions", |history, question| {
-            instead(history, question.level, false)
+            with_sessions(history, question, false)
         }),
         ("keeps sessions that do not count", |history, question| {
-            instead(history, question.level, true)
+            with_sessions(history, question, true)
         }),
         ("forgets the clock at strict-ser", |history, question| {
             leveled(history, question, Level::StrictSer, Level::Ser)
+        }),
+        ("trusts every clock", |history, question| {
+            let drift = 0;
+            instead(history, Question { drift, ..question })
         }),
         ("forgets the clock at strong-si", |history, question| {
             leveled(history, question, Level::StrongSi, Level::Si)

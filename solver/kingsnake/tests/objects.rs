@@ -172,12 +172,14 @@ fn history(txns: &[Txn]) -> History {
     for (name, txn) in txns.iter().enumerate() {
         let session = builder.session(Token::Int(txn.session));
         let name = Token::Int(name as i64);
-        builder.begin(session, name, txn.status).unwrap();
+        builder
+            .begin(session, name, txn.status)
+            .expect("it is well formed");
         for step in &txn.steps {
             put(&mut builder, step, [register, set, counter]);
         }
     }
-    builder.finish().unwrap()
+    builder.finish().expect("it is well formed")
 }
 
 fn put(builder: &mut HistoryBuilder, step: &Step, names: [Token; 3]) {
@@ -185,17 +187,23 @@ fn put(builder: &mut HistoryBuilder, step: &Step, names: [Token; 3]) {
     match step {
         Step::Read(value) => drop(builder.read(register, Token::Int(*value))),
         Step::Write(value) => drop(builder.write(register, Token::Int(*value))),
-        Step::Add(element) => builder.add(set, Token::Int(*element)).unwrap(),
+        Step::Add(element) => builder
+            .add(set, Token::Int(*element))
+            .expect("it is well formed"),
         Step::ReadSet(elements) => {
             let elements = elements.iter().map(|&it| Token::Int(it));
-            builder.read_set(set, elements).unwrap();
+            builder.read_set(set, elements).expect("it is well formed");
         }
-        Step::Increment(by) => builder.increment(counter, *by).unwrap(),
-        Step::ReadCounter(value) => builder.read_counter(counter, *value).unwrap(),
+        Step::Increment(by) => builder.increment(counter, *by).expect("it is well formed"),
+        Step::ReadCounter(value) => builder
+            .read_counter(counter, *value)
+            .expect("it is well formed"),
         Step::RolledBack(steps) => {
             let from = builder.n_ops();
-            steps.iter().for_each(|it| put(builder, it, names));
-            builder.roll_back(from).unwrap();
+            for step in steps {
+                put(builder, step, names);
+            }
+            builder.roll_back(from).expect("it is well formed");
         }
     }
 }
@@ -351,8 +359,8 @@ fn a_name_is_one_kind_of_object() {
     let session = builder.session(Token::Int(0));
     builder
         .begin(session, Token::Int(0), Status::Committed)
-        .unwrap();
-    builder.add(x, Token::Int(1)).unwrap();
+        .expect("it is well formed");
+    builder.add(x, Token::Int(1)).expect("it is well formed");
     let wrong = builder.increment(x, 1).unwrap_err().to_string();
     assert!(wrong.contains("key x is a set"), "{wrong}");
     builder.write(x, Token::Int(1));

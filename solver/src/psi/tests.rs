@@ -1,16 +1,18 @@
 //! Parallel snapshot isolation against brute force, and mutants that the comparison catches.
 
+use std::cell::Cell;
+use std::ops::Range;
+
 use kingsnake_lab::parallel;
 use kingsnake_lab::random::{sketch, small, small_mixed, small_parallel, small_rows};
 
 use kingsnake_graph::Orders;
 
-use crate::agreement::{EngineOutcome, Exhaustive, engines, judge};
+use crate::agreement::{Compared, Exhaustive, asked, engines, is_wrong};
 use crate::budget::Budget;
-use crate::check::{CheckError, Decider, Techniques, check, settle_graph};
+use crate::check::{CheckError, Decider, Techniques, settle_graph};
 use crate::level::{Model, Spec};
 use crate::model::History;
-use crate::progress::Silent;
 use crate::relate::{Edge, Polygraph, Reason, construct};
 use crate::resolve::resolve_for;
 use crate::verdict::{Counterexample, Verdict};
@@ -41,36 +43,29 @@ struct Tally {
     by_cases: usize,
 }
 
-fn agree(seeds: std::ops::Range<u64>, engines: &[Techniques]) -> Tally {
-    let mut tally = Tally::default();
-    for seed in seeds {
-        let history = draw(seed);
-        for session_order in [true, false] {
-            let Some(truth) = parallel::hold_by_graph(&history, session_order) else {
-                continue;
-            };
-            tally.verdicts[usize::from(truth)] += 1;
-            let si = kingsnake_lab::axioms::hold(&history, session_order, &|_| Model::Si);
-            tally.only_psi += usize::from(truth && si == Some(false));
-            for techniques in engines {
-                let (backend, budget) = (&mut Exhaustive::default(), Budget::unlimited());
-                let spec = spec(session_order);
-                let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
-                let report = match report {
-                    Ok(report) => report,
-                    Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
-                };
-                let said = matches!(report.verdict, Verdict::Satisfied(_));
-                assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
-                if report.decider == Decider::Backend {
-                    tally.searched[usize::from(said)] += 1;
-                }
-                if let Verdict::Violated(Counterexample::Cyclic(proof)) = &report.verdict {
-                    tally.by_cases += usize::from(proof.splits().next().is_some());
-                }
-            }
+fn agree(seeds: Range<u64>, engines: &[Techniques]) -> Tally {
+    let (mut tally, only_psi) = (Tally::default(), Cell::new(0));
+    let truth = |history: &History, spec: Spec| {
+        let truth = parallel::hold_by_graph(history, spec.session_order)?;
+        let si = kingsnake_lab::axioms::hold(history, spec.session_order, &|_| Model::Si);
+        only_psi.set(only_psi.get() + usize::from(truth && si == Some(false)));
+        Some(truth)
+    };
+    let compared = Compared {
+        seeds,
+        draw: &|seed| Some(draw(seed)),
+        specs: &|_, _| [true, false].map(spec).into(),
+        truth: &truth,
+        techniques: &|_| engines.to_vec(),
+    };
+    tally.verdicts = compared.agree(|report| {
+        let said = report.verdict.holds() == Some(true);
+        tally.searched[usize::from(said)] += usize::from(report.decider == Decider::Backend);
+        if let Verdict::Violated(Counterexample::Cyclic(proof)) = &report.verdict {
+            tally.by_cases += usize::from(proof.splits().next().is_some());
         }
-    }
+    });
+    tally.only_psi = only_psi.get();
     tally
 }
 
@@ -142,7 +137,7 @@ fn wrong_graphs_of_parallel_snapshot_isolation_are_caught() {
                 ..Techniques::default()
             };
             let answer = settle_graph(&history, polygraph, &techniques, backend);
-            matches!(judge(truth, answer), EngineOutcome::Wrong(_))
+            is_wrong(truth, answer)
         };
         let seed = (0..60_000).find(is_caught);
         println!("{what}: caught by history {seed:?}");
@@ -173,13 +168,11 @@ fn parallel_snapshot_isolation_over_rows_lists_and_ranges_lies_between_its_neigh
             small(seed)
         };
         let answer = |model, techniques: &Techniques| {
-            let (backend, budget) = (&mut Exhaustive::default(), Budget::unlimited());
             let spec = Spec {
                 model,
                 ..spec(seed % 3 == 0)
             };
-            let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
-            match report {
+            match asked(&history, spec, techniques) {
                 Ok(report) => Some(matches!(report.verdict, Verdict::Satisfied(_))),
                 Err(CheckError::Resolve(_)) => None,
                 Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),

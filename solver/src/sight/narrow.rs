@@ -13,7 +13,7 @@ use crate::prune::{Contradiction, Outcome, PruneOptions, PruneStats, Pruned, pru
 use crate::psi;
 use crate::relate::{Edge, Listed, Polygraph, SightRead, construct_within, each_sight, reasons};
 use crate::resolve::{NO_NODE, Node, TakenReads, VersionId};
-use crate::solve::impossible_sources;
+use crate::solve::{impossible_sources, newest};
 use kingsnake_graph::reach::{Dag, Reach};
 
 /// Number of rounds; the search handles what is left.
@@ -198,7 +198,7 @@ pub(super) fn graph(
         }
     }
     let check = scene.check;
-    let resolved = scene.base.settled(reads);
+    let resolved = scene.base.taking(reads, Vec::new());
     let (history, shape) = (check.history, check.techniques.shape());
     let polygraph = construct_within(history, resolved, check.spec, shape, &scene.budget)?;
     if check.spec.model == Model::Psi {
@@ -262,16 +262,15 @@ fn ruled_out(
             && let Some(past) = &past
         {
             let commit = places.commit(reader);
-            let writers = versions.of_key(open.key).skip(1).map(VersionId);
-            let seen = writers.filter(|&it| {
-                let writer = versions.writer(it);
-                writer != reader && past.reaches(places.commit(writer), commit)
-            });
-            for seen in seen {
-                let from = places.commit(versions.writer(seen));
+            let writers = versions.of_key(open.key).skip(1);
+            let writers = writers.map(|it| versions.writer(VersionId(it)));
+            let seen =
+                writers.filter(|&it| it != reader && past.reaches(places.commit(it), commit));
+            let seen = seen.map(|it| places.commit(it));
+            for seen in newest(seen, |one, other| reach.reaches(one, other)) {
                 let is_out = |&version: &VersionId| {
                     versions.is_initial(version)
-                        || reach.reaches(places.commit(versions.writer(version)), from)
+                        || reach.reaches(places.commit(versions.writer(version)), seen)
                 };
                 let candidates = state.candidates[read].iter().copied();
                 out.extend(candidates.filter(is_out).map(|it| (read, it)));

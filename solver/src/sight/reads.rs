@@ -81,19 +81,18 @@ pub(super) fn open_reads(check: &Check<'_>, base: &Resolved) -> Vec<OpenRead> {
         let may_differ = model.reads_may_differ();
         if !may_differ && let Some(&at) = of.get(&(reader, key)) {
             reads[at].reads.push(read);
-            reads[at].candidates.retain(|it| candidates.contains(it));
+            reads[at]
+                .candidates
+                .retain(|it| candidates.binary_search(it).is_ok());
             continue;
         }
         of.insert((reader, key), reads.len());
-        let mut candidates = candidates.clone();
-        candidates.sort_unstable();
-        candidates.dedup();
         reads.push(OpenRead {
             reader,
             op: may_differ.then(|| program.op(read) as usize),
             key,
             reads: vec![read],
-            candidates,
+            candidates: candidates.clone(),
             known: None,
         });
     }
@@ -108,7 +107,7 @@ pub(super) fn open_reads(check: &Check<'_>, base: &Resolved) -> Vec<OpenRead> {
             && reads[at].op.is_none()
         {
             let candidates = &mut reads[at].candidates;
-            candidates.retain(|it| uncertain.candidates.contains(it));
+            candidates.retain(|it| uncertain.candidates.binary_search(it).is_ok());
         }
     }
     reads

@@ -5,10 +5,11 @@
 use rustc_hash::FxHashMap;
 
 use super::Scene;
+use crate::budget::{Budget, StopReason};
 use crate::decide::Backend;
 use crate::level::{Model, Spec};
 use crate::model::{History, KeyId};
-use crate::phases::{Check, Exit};
+use crate::phases::{Check, Exit, Stop};
 use crate::relate::reads_at;
 use crate::report::Decider;
 use crate::resolve::{Node, Part, Resolved, Uncertain, VersionId};
@@ -25,19 +26,25 @@ impl Scene<'_> {
         let (own, base) = (self.check, self.base);
         let model_of = |node: Node| own.spec.model_of(own.history, base.txn(node));
         let is_split = |node: Node| model_of(node).reads_may_differ();
-        if let Some(found) = self.raised(backend, |_| false)? {
-            return Ok(Some(found));
-        }
+        let left = self.budget.remaining();
         if !(0..base.n_txns() as Node).any(is_split) {
-            return Ok(None);
+            return self.raised(backend, &self.budget, |_| false);
         }
-        self.raised(backend, is_split)
+        // Statements explain what whole transactions do, and more, so most of the time is theirs.
+        let share = left.map_or_else(|| self.budget.clone(), |it| self.budget.within(it / 4));
+        match self.raised(backend, &share, |_| false) {
+            Ok(None) => {}
+            Err(Exit::Stop(Stop::Budget(StopReason::Time(_)))) => self.budget.check()?,
+            found => return found,
+        }
+        self.raised(backend, &self.budget, is_split)
     }
 
     /// The same, where the statements of some transactions are apart.
     pub(super) fn raised(
         &self,
         backend: &mut dyn Backend,
+        budget: &Budget,
         is_split: impl Fn(Node) -> bool,
     ) -> Result<Option<(Decider, Certificate)>, Exit> {
         let own = self.check;
@@ -82,7 +89,7 @@ impl Scene<'_> {
         if findings.any(|it| is_whole(it.txn)) || base.uncertain().iter().any(is_dead) {
             return Ok(None);
         }
-        let Some(order) = solve::find(&check, base, backend, &self.budget)? else {
+        let Some(order) = solve::find(&check, base, backend, budget)? else {
             return Ok(None);
         };
         let Some(versions) = self.along(&check, base, &order) else {
@@ -127,7 +134,7 @@ impl Scene<'_> {
                 let key = self.reads[read].key;
                 let initial = versions.initial(key);
                 let version = held.get(&key).copied().unwrap_or(initial);
-                if !self.reads[read].candidates.contains(&version) {
+                if self.reads[read].candidates.binary_search(&version).is_err() {
                     return None;
                 }
                 found.insert(read, version);

@@ -8,9 +8,9 @@ use kingsnake_lab::random::{
 
 use super::attended::Attended;
 use super::{OpenRead, Scene, Skipped};
-use crate::agreement::Exhaustive;
+use crate::agreement::{Compared, Exhaustive, asked};
 use crate::budget::Budget;
-use crate::check::{Report, Techniques, check};
+use crate::check::{Report, Techniques};
 use crate::context::Context;
 use crate::level::{Model, Spec};
 use crate::model::History;
@@ -88,8 +88,7 @@ fn told(history: &History) -> String {
 }
 
 fn answer(history: &History, spec: Spec, techniques: &Techniques) -> Report {
-    let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-    match check(history, spec, techniques, backend, &budget, &mut Silent) {
+    match asked(history, spec, techniques) {
         Ok(report) => report,
         Err(error) => panic!("{spec}: {error}\n{}", told(history)),
     }
@@ -103,13 +102,12 @@ fn n_seeds(few: u64) -> u64 {
     }
 }
 
-/// What was counted: violated, satisfied, decided by cases of reads, with sources in the certificate, too large.
+/// What was counted: violated, satisfied, decided by cases of reads, with sources in the certificate.
 #[derive(Debug, Default)]
 struct Counts {
     answers: [usize; 2],
     n_cases: usize,
     n_sources: usize,
-    n_large: usize,
 }
 
 fn agree(n_seeds: u64, drawn: fn(u64) -> History, models: &[Model], witness: bool) -> Counts {
@@ -118,36 +116,24 @@ fn agree(n_seeds: u64, drawn: fn(u64) -> History, models: &[Model], witness: boo
         witness,
         ..Techniques::default()
     };
-    for seed in 0..n_seeds {
-        let history = drawn(seed);
-        for &model in models {
-            let spec = spec(model, (seed / 2).is_multiple_of(2));
-            let Some(truth) = truth(&history, spec) else {
-                counts.n_large += 1;
-                continue;
-            };
-            let report = answer(&history, spec, &techniques);
-            match &report.verdict {
-                Verdict::Satisfied(certificate) => {
-                    counts.n_sources += usize::from(!certificate.sources.is_empty());
-                }
-                Verdict::Violated(Counterexample::Cyclic(Proof::Choice { .. })) => {
-                    counts.n_cases += 1;
-                }
-                Verdict::Violated(_) => {}
-                Verdict::Unknown(reason) => panic!("seed {seed}: {reason}"),
-            }
-            let said = matches!(report.verdict, Verdict::Satisfied(_));
-            let verdict = &report.verdict;
-            assert_eq!(
-                said,
-                truth,
-                "seed {seed}, {spec}: {verdict:?}\n{}",
-                told(&history)
-            );
-            counts.answers[usize::from(truth)] += 1;
+    let compared = Compared {
+        seeds: 0..n_seeds,
+        draw: &|seed| Some(drawn(seed)),
+        specs: &|_, seed| {
+            let models = models.iter();
+            let specs = models.map(|&model| spec(model, (seed / 2).is_multiple_of(2)));
+            specs.collect()
+        },
+        truth: &truth,
+        techniques: &|_| vec![techniques.clone()],
+    };
+    counts.answers = compared.agree(|report| match &report.verdict {
+        Verdict::Satisfied(certificate) => {
+            counts.n_sources += usize::from(!certificate.sources.is_empty());
         }
-    }
+        Verdict::Violated(Counterexample::Cyclic(Proof::Choice { .. })) => counts.n_cases += 1,
+        _ => {}
+    });
     println!("{n_seeds} histories: {counts:?}");
     counts
 }
@@ -157,7 +143,6 @@ fn expect(counts: &Counts, least: usize) {
         answers: [no, yes],
         n_cases,
         n_sources,
-        ..
     } = *counts;
     assert!(
         [no, yes, n_cases, n_sources].iter().all(|&it| it > least),
@@ -196,7 +181,7 @@ fn by_statements(history: &History, spec: Spec) -> Option<Certificate> {
     let backend = &mut Exhaustive::default();
     let scene = Scene::new(&check, &base, &budget).ok()?;
     let is_broken = !base.broken(history, spec).is_empty();
-    let found = scene.raised(backend, |_| true).ok()?;
+    let found = scene.raised(backend, &budget, |_| true).ok()?;
     found.filter(|_| !is_broken).map(|it| it.1)
 }
 

@@ -6,7 +6,7 @@ use super::tally::Tally;
 use crate::level::Spec;
 use crate::model::{Act, History, KeyId, Op, Token};
 use crate::relate::reads_at;
-use crate::resolve::{CountedAggregate, CountedRow, Node, Resolved, VersionId};
+use crate::resolve::{CountedAggregate, Node, Resolved, VersionId};
 use crate::verdict::{Moment, Point};
 
 /// An aggregate that has another result in an order, and what the rows added to it there.
@@ -56,13 +56,10 @@ fn judge(
     aggregate: &CountedAggregate,
     held: &FxHashMap<KeyId, VersionId>,
 ) -> Option<Wrong> {
-    let rows = base.counted_rows(history, aggregate).into_iter();
-    let seen = rows.map(|row: CountedRow| {
-        let version = held.get(&row.key).copied();
-        let version = version.unwrap_or_else(|| base.versions().initial(row.key));
-        (row.key, row.cell(version))
+    let seen = base.counted_cells(history, aggregate, |key| {
+        let version = held.get(&key).copied();
+        version.unwrap_or_else(|| base.versions().initial(key))
     });
-    let seen: Vec<(KeyId, Token)> = seen.collect();
     let tally = Tally::of(history, aggregate.function, aggregate.result);
     let cells = seen.iter().map(|it| it.1);
     let partial = tally.over(aggregate.own.iter().copied().chain(cells));

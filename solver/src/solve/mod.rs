@@ -18,7 +18,7 @@ pub(crate) mod tally;
 mod tests;
 
 pub(crate) use fixed::pose;
-pub(crate) use narrow::impossible_sources;
+pub(crate) use narrow::{impossible_sources, newest};
 pub(crate) use ranks::Ranks;
 pub(crate) use results::{Counted, CountedRead, Counting, has_aggregates};
 

@@ -15,7 +15,7 @@ pub(crate) fn impossible_sources(
     let mut left = read.candidates.clone();
     Rules::new(base, places, reach, read).narrow(&mut left);
     let all = read.candidates.iter().copied();
-    all.filter(|it| !left.contains(it)).collect()
+    all.filter(|it| left.binary_search(it).is_err()).collect()
 }
 
 /// What rules out candidates of a read.
@@ -57,19 +57,16 @@ impl<'a> Rules<'a> {
         if !places.reads_newest(reader) {
             return;
         }
-        // The versions that are there when the transaction reads.
-        let there: Vec<VersionId> = versions
-            .of_key(self.read.key)
-            .skip(1)
-            .map(VersionId)
-            .filter(|&version| {
-                let writer = versions.writer(version);
-                writer != reader
-                    && !self.base.is_in_doubt(writer)
-                    && self.reach.reaches(places.commit(writer), snap)
-            })
-            .collect();
-        candidates.retain(|&version| !there.iter().any(|&other| self.precedes(version, other)));
+        // The newest of the versions that are there when the transaction reads.
+        let there = versions.of_key(self.read.key).skip(1).map(VersionId);
+        let there = there.filter(|&version| {
+            let writer = versions.writer(version);
+            writer != reader
+                && !self.base.is_in_doubt(writer)
+                && self.reach.reaches(places.commit(writer), snap)
+        });
+        let newest = newest(there, |one, other| self.precedes(one, other));
+        candidates.retain(|&version| !newest.iter().any(|&other| self.precedes(version, other)));
     }
 
     /// Whether one version is known to come before another.
@@ -84,4 +81,19 @@ impl<'a> Rules<'a> {
             self.reach.reaches(from, to)
         }
     }
+}
+
+/// Those that no other one comes after: what comes before one of all comes before one of these.
+pub(crate) fn newest<T: Copy>(
+    all: impl Iterator<Item = T>,
+    precedes: impl Fn(T, T) -> bool,
+) -> Vec<T> {
+    let mut newest: Vec<T> = Vec::new();
+    for one in all {
+        if !newest.iter().any(|&it| precedes(one, it)) {
+            newest.retain(|&it| !precedes(it, one));
+            newest.push(one);
+        }
+    }
+    newest
 }

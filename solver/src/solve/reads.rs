@@ -8,7 +8,7 @@ use crate::model::KeyId;
 use crate::phases::{self, Check, Stop};
 use crate::prune::Pruned;
 use crate::relate::Places;
-use crate::resolve::{Node, Resolved, Uncertain, VersionId};
+use crate::resolve::{Node, Resolved, TakenReads, Uncertain, VersionId};
 use crate::sight::Left;
 
 /// Number of reads added for the first order that does not explain all of them; each further one adds four times as many.
@@ -128,9 +128,18 @@ impl Reads {
         stated
     }
 
-    /// The history with all of these reads.
+    /// The history with all of these reads. Of those that were added, one with a single candidate is certain.
     pub(super) fn view(&self, base: &Resolved) -> Resolved {
-        base.with_uncertain(self.all.clone())
+        let added = self.all.iter().skip(base.uncertain().len());
+        let certain = added.filter_map(|read| match read.candidates.as_slice() {
+            &[version] => Some((version, read.reader)),
+            _ => None,
+        });
+        let taken = TakenReads {
+            first: certain.collect(),
+            ..TakenReads::default()
+        };
+        base.taking(taken, self.all.clone())
     }
 }
 

@@ -9,30 +9,21 @@ use kingsnake_lab::random::{
 use kingsnake_relate::visible::{Commits, TxnModels, Visible, Why};
 
 use super::cycle;
-use crate::agreement::Exhaustive;
+use crate::agreement::{Compared, asked};
 use crate::budget::Budget;
-use crate::check::{self, CheckError, Techniques};
-use crate::decide::Backend;
+use crate::check::{CheckError, Techniques};
 use crate::level::{Model, Spec};
 use crate::model::{History, HistoryBuilder, Status, Token, TxnId};
 use crate::phases::Check;
-use crate::progress::Silent;
-use crate::resolve::{NO_NODE, ResolveError, Resolved, resolve_reads};
+use crate::resolve::{NO_NODE, Resolved, resolve_reads};
 use crate::verdict::{Counterexample, Proof, Verdict};
 
-/// Checks a history, optionally without trying stronger levels first.
-fn checked(history: &History, spec: Spec, witness: bool) -> Result<Verdict, CheckError> {
+pub(super) fn check(history: &History, spec: Spec) -> Result<Verdict, CheckError> {
     let techniques = Techniques {
-        witness,
+        witness: false,
         ..Techniques::default()
     };
-    let (backend, budget) = (&mut Exhaustive::default(), Budget::unlimited());
-    let report = check::check(history, spec, &techniques, backend, &budget, &mut Silent);
-    report.map(|report| report.verdict)
-}
-
-pub(super) fn check(history: &History, spec: Spec) -> Result<Verdict, CheckError> {
-    checked(history, spec, false)
+    asked(history, spec, &techniques).map(|report| report.verdict)
 }
 
 /// Whether an answer passes its second check.
@@ -101,41 +92,30 @@ fn every_weak_level_agrees_with_its_axioms_on_range_queries() {
 
 /// Compares all levels on some histories; each verdict of each level must occur this often.
 fn agree(n_seeds: u64, least: usize, drawn: impl Fn(u64) -> History) {
-    let (mut counts, mut n_refused, mut n_cycles, mut n_large) = ([[0; 2]; 8], 0, 0, 0);
-    for seed in 0..n_seeds {
-        let history = drawn(seed);
-        for (at, spec) in specs().enumerate() {
-            let Some(truth) = oracle::weak::holds(&history, spec) else {
-                n_large += 1;
-                continue;
-            };
-            // Every other history is searched without a stronger level.
-            match checked(&history, spec, seed % 2 == 0) {
-                Ok(verdict) => {
-                    let same = says(&verdict) == truth;
-                    assert!(
-                        same,
-                        "seed {seed}, {spec}: {verdict:?}\n{}",
-                        sketch(&history)
-                    );
-                    counts[at][usize::from(truth)] += 1;
-                    let cycle = proof(&verdict).and_then(Proof::as_cycle);
-                    n_cycles += usize::from(cycle.is_some());
-                }
-                Err(CheckError::Resolve(ResolveError::Uncertain { .. })) => n_refused += 1,
-                Err(error) => panic!("seed {seed}, {spec}: {error}\n{}", sketch(&history)),
-            }
-        }
+    let (mut counts, mut n_cycles) = ([[0; 2]; 8], 0);
+    Compared {
+        seeds: 0..n_seeds,
+        draw: &|seed| Some(drawn(seed)),
+        specs: &|_, _| specs().collect(),
+        truth: &oracle::weak::holds,
+        // Every other history is searched without a stronger level.
+        techniques: &|seed| {
+            vec![Techniques {
+                witness: seed % 2 == 0,
+                ..Techniques::default()
+            }]
+        },
     }
-    println!(
-        "{n_seeds} histories, violated and satisfied by level: {counts:?}; {n_refused} refused, {n_cycles} cycles, {n_large} too large"
-    );
-    assert!(n_refused == 0 && n_large < n_seeds as usize);
+    .agree(|report| {
+        let at = specs().position(|it| it == report.spec);
+        let at = at.expect("it is one of them");
+        counts[at][usize::from(says(&report.verdict))] += 1;
+        let cycle = proof(&report.verdict).and_then(Proof::as_cycle);
+        n_cycles += usize::from(cycle.is_some());
+    });
     for (spec, [no, yes]) in specs().zip(counts) {
-        assert!(
-            no.min(yes) > least,
-            "{spec}: {no} violated, {yes} satisfied"
-        );
+        let told = format!("{spec}: {no} violated, {yes} satisfied");
+        assert!(no.min(yes) > least, "{told}");
     }
     assert!(n_cycles > least);
 }
@@ -166,13 +146,9 @@ fn snapshot_isolation_implies_every_weak_level_on_lists_and_rows() {
     let mut n_held = 0;
     for seed in 0..4_000 {
         for history in [small(seed), small_rows(seed)] {
-            let backend: &mut dyn Backend = &mut crate::agreement::Exhaustive::default();
-            let budget = Budget::unlimited();
-            let techniques = crate::check::Techniques::default();
-            let mut silent = crate::progress::Silent;
-            let report =
-                crate::check::check(&history, spec, &techniques, backend, &budget, &mut silent);
-            let Ok(report) = report else { continue };
+            let Ok(report) = asked(&history, spec, &Techniques::default()) else {
+                continue;
+            };
             if !matches!(report.verdict, Verdict::Satisfied(_)) {
                 continue;
             }

@@ -324,7 +324,7 @@ impl<'a, R: WatchRules> Settling<'a, R> {
                 continue;
             }
             // A transaction stays as a whole, and with it what either of its ends may precede.
-            spread(&mut stays, &components, &edges);
+            is_spread &= !spread(&mut stays, &components, &edges);
             for [begin, commit] in (0..kept.len() as u32).map(components_of) {
                 if stays[begin] != stays[commit] {
                     (stays[begin], stays[commit]) = (true, true);
@@ -605,8 +605,8 @@ pub(crate) struct KeyWriter {
     version: usize,
 }
 
-/// Lets stay what something that stays may precede. Components are numbered from the last one of a topological order.
-fn spread(stays: &mut [bool], components: &[u32], edges: &[(u32, u32)]) {
+/// Lets stay what something that stays may precede; returns whether that changed anything. Components are numbered from the last one of a topological order.
+fn spread(stays: &mut [bool], components: &[u32], edges: &[(u32, u32)]) -> bool {
     let component = |node: u32| components[node as usize];
     let mut between: Vec<(u32, u32)> = edges
         .iter()
@@ -614,9 +614,13 @@ fn spread(stays: &mut [bool], components: &[u32], edges: &[(u32, u32)]) {
         .filter(|(from, to)| from != to)
         .collect();
     between.sort_unstable_by(|a, b| b.cmp(a));
+    let mut has_changed = false;
     for (from, to) in between {
-        stays[to as usize] |= stays[from as usize];
+        if stays[from as usize] {
+            has_changed |= !std::mem::replace(&mut stays[to as usize], true);
+        }
     }
+    has_changed
 }
 
 struct WatchParts {

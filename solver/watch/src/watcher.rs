@@ -239,7 +239,8 @@ impl<R: WatchRules> Watcher<R> {
     ) -> Result<BatchReport, WatchError> {
         for arrival in arrivals {
             if !arrival.is_unknown || self.rules.counts_unknown() {
-                self.window.push(arrival, self.rules.checks_settled_lists());
+                let checks_lists = self.rules.checks_settled_lists();
+                self.window.push(arrival, horizon.fence, checks_lists);
             }
         }
         if self.state == WatchState::Fine && !self.step(horizon, backend, budget)? {

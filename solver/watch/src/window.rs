@@ -21,6 +21,8 @@ pub(crate) struct Kept {
     pub(crate) number: u64,
     /// The batch in which it arrived.
     pub(crate) batch: u32,
+    /// Whether it arrived as a fence; what it read may be erased since.
+    pub(crate) is_fence: bool,
     /// Whether it may have taken effect or not: its end is unknown, and no transaction that counts read from it.
     pub(crate) is_open: bool,
     /// The batch since which its begin, and its commit, precede everything that can arrive; of an open one, if it counts.
@@ -34,9 +36,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn new(arrival: Arrival, number: u64, batch: u32) -> Self {
+    pub(crate) fn new(arrival: Arrival, number: u64, batch: u32, fence: Option<KeyNumber>) -> Self {
         let n_writes = arrival.writes.len();
+        let uses = |ops: &[(KeyNumber, ValueName)]| ops.iter().any(|it| Some(it.0) == fence);
         Kept {
+            is_fence: uses(&arrival.reads) && uses(&arrival.writes),
             is_open: arrival.is_unknown,
             arrival,
             number,
@@ -123,11 +127,11 @@ impl KeptWindow {
         let value_of =
             |ops: &[(KeyNumber, ValueName)]| ops.iter().find(|it| it.0 == key).map(|it| it.1);
         let mut next = FxHashMap::default();
-        for kept in self.kept.iter().filter(|it| !it.is_open) {
-            let read = value_of(&kept.arrival.reads);
-            let written = value_of(&kept.arrival.writes);
-            if let (Some(read), Some(written)) = (read, written) {
-                let read = (!self.is_stub(key, read)).then_some(read);
+        for kept in self.kept.iter().filter(|it| it.is_fence && !it.is_open) {
+            if let Some(written) = value_of(&kept.arrival.writes) {
+                // A read that was erased is of a fence that was dropped, so the chain begins here.
+                let read = value_of(&kept.arrival.reads);
+                let read = read.filter(|&it| !self.is_stub(key, it));
                 next.insert(read, (written, kept.number));
             }
         }
@@ -141,12 +145,18 @@ impl KeptWindow {
     }
 
     /// Adds an arrival.
-    pub(crate) fn push(&mut self, mut arrival: Arrival, checks_lists: bool) {
+    pub(crate) fn push(
+        &mut self,
+        mut arrival: Arrival,
+        fence: Option<KeyNumber>,
+        checks_lists: bool,
+    ) {
         self.trim_lists(&mut arrival, checks_lists);
         let number = self.n_arrived;
         self.n_arrived += 1;
         self.tails.insert(arrival.session, number);
-        self.kept.push(Kept::new(arrival, number, self.n_batches));
+        self.kept
+            .push(Kept::new(arrival, number, self.n_batches, fence));
     }
 
     /// Where each kept transaction stands, by its number.

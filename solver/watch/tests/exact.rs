@@ -10,7 +10,7 @@ use kingsnake_context::budget::Budget;
 use kingsnake_encodings::Backtrack;
 use kingsnake_lab::stream::{StreamLevel, StreamTxn};
 use kingsnake_watch::{Exact, Horizon, WatchState, Watcher};
-use support::{StreamCase, StreamTally, arrival, fenced, late, options, plain, sweep};
+use support::{FENCE, StreamCase, StreamTally, arrival, fenced, late, options, plain, sweep};
 
 fn n_streams(few: usize, many: usize) -> usize {
     if std::env::var_os("KINGSNAKE_LONG").is_some() {
@@ -170,4 +170,52 @@ fn open_ends_reach_later_arrivals_over_the_barrier() {
         }
         assert_eq!(watcher.state(), WatchState::Violated, "{cut:b}");
     }
+}
+
+/// A fence may stay when the one before it is dropped, and with it what it read. The chain goes on from there.
+#[test]
+fn a_fence_that_stays_longer_than_the_one_before_does_not_end_the_chain() {
+    let level = StreamLevel::ALL[2];
+    let fence = |id: u32, session, reads: u32, other: Option<u32>| StreamTxn {
+        id,
+        session,
+        begin: i64::from(id),
+        commit: None,
+        reads: [(FENCE, reads)].into(),
+        lists: BTreeMap::new(),
+        writes: [FENCE].into_iter().chain(other).collect(),
+        is_unknown: false,
+    };
+    // T2 and T3 write 0 in either order, and T3 is not past for a while.
+    let mut txns = vec![
+        fence(1, 0, 0, None),
+        fence(2, 1, 1, Some(0)),
+        fence(3, 3, 0, Some(0)),
+    ];
+    txns[2].reads.clear();
+    txns[2].writes.remove(&FENCE);
+    let sessions = [2, 3, 0, 1, 2].into_iter().chain((0..200).map(|it| it % 4));
+    let mut last = 2;
+    for (id, session) in (4..).zip(sessions) {
+        txns.push(fence(id, session, last, None));
+        last = id;
+    }
+    let mut watcher = Watcher::new(options(level, 0));
+    let (mut stays, mut n_kept) = (false, 0);
+    for txn in &txns {
+        let horizon = Horizon {
+            live: vec![0, 1, 2, 3],
+            fence: Some(FENCE),
+            ..Horizon::default()
+        };
+        let arrivals = [arrival(txn, false)];
+        let report = watcher.batch(arrivals, &horizon, &mut Backtrack, &Budget::unlimited());
+        let report = report.expect("it is judged");
+        assert_eq!(report.state, WatchState::Fine, "T{}", txn.id);
+        let kept: Vec<u64> = watcher.kept_ids().collect();
+        stays |= kept.contains(&2) && !kept.contains(&1);
+        n_kept = report.n_kept;
+    }
+    assert!(stays, "T1 was not dropped before T2");
+    assert!(n_kept < 12, "{n_kept}");
 }

@@ -112,9 +112,8 @@ impl<'a> JepsenFeed<'a> {
                     }
                 }
                 // Nothing was seen, such as what a predicate read returned.
-                (_, Content::Pair(..) | Content::Unwritten)
-                | (Action::Cas | Action::Predicate, _) => {}
-                (Action::Add | Action::Increment, _) | (_, Content::Set(..)) => {}
+                (_, Content::Pair(..) | Content::Unwritten | Content::Set(..))
+                | (Action::Cas | Action::Predicate | Action::Add | Action::Increment, _) => {}
                 (Action::Write | Action::Append | Action::Insert, _) => {
                     builder.write(step.key, Token::Nil);
                 }

@@ -29,6 +29,7 @@ fn read_in_parts(way: Way, part_size: usize, bytes: &[u8], is_json: bool) -> Mad
         file: Path::new("log"),
         bytes,
         budget: &Budget::unlimited(),
+        map: None,
     };
     let reading = Reading {
         input,

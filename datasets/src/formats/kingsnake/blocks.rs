@@ -63,6 +63,8 @@ pub(super) struct Line {
 /// Some lines.
 #[derive(Debug, Default)]
 pub(super) struct Block {
+    /// Where they stand in the file.
+    pub(super) range: Range<usize>,
     pub(super) lines: Vec<Line>,
     pub(super) numbers: Vec<NumberOp>,
     pub(super) lists: Vec<ListOp>,
@@ -202,7 +204,10 @@ impl Blocks<'_> {
 
 /// Scans the lines between two places.
 fn scan(bytes: &[u8], part: Range<usize>) -> Block {
-    let mut block = Block::default();
+    let mut block = Block {
+        range: part.clone(),
+        ..Block::default()
+    };
     block.numbers.reserve(part.len() / 16);
     let mut scanner = Scanner {
         bytes: &bytes[..part.end],

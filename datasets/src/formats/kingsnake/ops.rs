@@ -52,7 +52,7 @@ pub(super) fn feed_ops(
             b"cas" => read_cas(cursor, builder)?,
             b"add" | b"rs" | b"inc" | b"rc" => read_object(cursor, builder, &name, list)?,
             b"savepoint" | b"rollback-to" | b"release" => {
-                savepoints.read(cursor, builder, &name)?
+                savepoints.read(cursor, builder, &name)?;
             }
             _ => {
                 cursor.at = name_at;

@@ -144,7 +144,7 @@ impl History {
         }
         self.initial_rows.some.insert(key);
         for other in 0..self.value_names.len() {
-            if self.value_key[other] == key && self.value_names[other] == Token::Nil {
+            if self.value_key[other] == key && self.value_names.get(other) == Token::Nil {
                 self.value_initial[other] = false;
             }
         }
@@ -156,13 +156,14 @@ impl History {
         let name = Token::Text(self.symbols.intern(name));
         let session = SessionId(self.session_names.len() as u32);
         self.session_names.push(name);
-        self.ops.push(Op::Write { key, value });
         self.txns.push(TxnRow {
             name,
             session,
             status: Status::Committed,
-            ops_end: self.ops.len() as u32,
+            ops_start: self.ops.len() as u32,
+            ops_end: self.ops.len() as u32 + 1,
         });
+        self.ops.push(Op::Write { key, value });
         self.session_start.push(self.txns.len() as u32);
         if let Some(intervals) = &mut self.intervals {
             intervals.push(Interval::UNKNOWN);

@@ -16,7 +16,7 @@ use super::history::{History, InitialRows, Interval, Op, Status, TxnRow, Version
 use super::ids::{KeyId, RangeId, SessionId, ValueId};
 use super::intern::{TokenTable, Touched};
 use super::lists::LongestList;
-use super::names::{Symbols, Token};
+use super::names::{Symbols, Token, Tokens};
 use super::notes::Notes;
 use super::predicates::RowTables;
 use super::ranges::RangeRow;
@@ -60,8 +60,8 @@ pub(super) struct Parts {
     pub(super) txns: Vec<TxnRow>,
     pub(super) ops: Vec<Op>,
     pub(super) session_names: Vec<Token>,
-    pub(super) key_names: Vec<Token>,
-    pub(super) value_names: Vec<Token>,
+    pub(super) key_names: Tokens,
+    pub(super) value_names: Tokens,
     pub(super) value_key: Vec<KeyId>,
     pub(super) value_initial: Vec<bool>,
     pub(super) lists: Vec<(u32, u32)>,
@@ -72,10 +72,10 @@ pub(super) struct Parts {
     pub(super) compares: Vec<CompareAndSet>,
     pub(super) tombstones: FxHashSet<ValueId>,
     pub(super) initial_rows: InitialRows,
+    /// When transactions ran, up to the last of which that is known.
     pub(super) intervals: Vec<Interval>,
-    pub(super) has_times: bool,
+    /// The same of their levels.
     pub(super) isolation: Vec<Token>,
-    pub(super) has_isolation: bool,
     pub(super) version_orders: Vec<VersionOrder>,
     pub(super) symbols: Symbols,
     pub(super) rows: RowTables,
@@ -102,8 +102,6 @@ impl HistoryBuilder {
     /// Makes room for this many transactions and values. A hint: callers must have checked it against the size of their input.
     pub fn reserve_txns(&mut self, n_txns: usize, n_values: usize) {
         self.history.txns.reserve(n_txns);
-        self.history.intervals.reserve(n_txns);
-        self.history.isolation.reserve(n_txns);
         self.history.value_names.reserve(n_values);
         self.history.value_key.reserve(n_values);
         self.history.value_initial.reserve(n_values);
@@ -177,15 +175,14 @@ impl HistoryBuilder {
                 what: "transactions",
             });
         }
-        let ops_end = self.history.ops.len() as u32;
+        let ops_start = self.history.ops.len() as u32;
         self.history.txns.push(TxnRow {
             name,
             session,
             status,
-            ops_end,
+            ops_start,
+            ops_end: ops_start,
         });
-        self.history.intervals.push(Interval::UNKNOWN);
-        self.history.isolation.push(Token::Nil);
         Ok(())
     }
 
@@ -216,16 +213,18 @@ impl HistoryBuilder {
             begin: begin.unwrap_or(i64::MIN),
             commit: commit.unwrap_or(i64::MAX),
         };
-        self.history.has_times |= begin.is_some() || commit.is_some();
-        let index = self.history.txns.len() - 1;
-        self.history.intervals[index] = interval;
+        if interval != Interval::UNKNOWN {
+            let n_before = self.history.txns.len() - 1;
+            self.history.intervals.resize(n_before, Interval::UNKNOWN);
+            self.history.intervals.push(interval);
+        }
     }
 
     /// Sets the isolation level that the transaction begun last requested.
     pub fn isolation(&mut self, level: Token) {
-        self.history.has_isolation = true;
-        let index = self.history.txns.len() - 1;
-        self.history.isolation[index] = level;
+        let n_before = self.history.txns.len() - 1;
+        self.history.isolation.resize(n_before, Token::Nil);
+        self.history.isolation.push(level);
     }
 
     /// Sets the order in which the database installed a key's values; values may be missing.
@@ -252,7 +251,7 @@ impl HistoryBuilder {
         if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(BuildError::RepeatedVersion {
                 key: self.show(key_name),
-                value: self.show(self.history.value_names[twice[0].index()]),
+                value: self.show(self.history.value_names.get(twice[0].index())),
             });
         }
         self.history.version_orders.push(VersionOrder {
@@ -361,6 +360,11 @@ impl HistoryBuilder {
         self.known_key(id, name)
     }
 
+    /// How many operations came before those of the transaction begun last.
+    pub(super) fn ops_start(&self) -> usize {
+        self.history.txns.last().map_or(0, |it| it.ops_start as usize)
+    }
+
     /// The key of a number that [`TokenTable::touch`] looked at.
     #[inline]
     fn touched_key(&mut self, touched: Touched, number: i64) -> KeyId {
@@ -437,7 +441,7 @@ impl Parts {
             let key = self.value_key[value];
             let has_all = rows.all.is_some() && has_ranges && !rows.none.contains(&key);
             let is_there = has_all || rows.some.contains(&key);
-            if *name == Token::Nil && is_there {
+            if name == Token::Nil && is_there {
                 self.value_initial[value] = false;
             }
         }

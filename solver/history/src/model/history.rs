@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::assumptions::{Assumptions, OrderSource};
 use super::compares::CompareAndSet;
 use super::ids::{KeyId, ListId, RangeId, SessionId, TxnId, ValueId};
-use super::names::{Symbols, Token};
+use super::names::{Symbols, Token, Tokens};
 use super::notes::Notes;
 use super::predicates::RowTables;
 use super::ranges::{RangeQuery, RangeRow};
@@ -129,6 +129,7 @@ pub(super) struct TxnRow {
     pub(super) name: Token,
     pub(super) session: SessionId,
     pub(super) status: Status,
+    pub(super) ops_start: u32,
     pub(super) ops_end: u32,
 }
 
@@ -136,11 +137,12 @@ pub(super) struct TxnRow {
 #[derive(Clone, Debug)]
 pub struct History {
     pub(super) txns: Vec<TxnRow>,
+    /// In the order of the file: those of a transaction stand together.
     pub(super) ops: Vec<Op>,
     pub(super) session_names: Vec<Token>,
     pub(super) session_start: Vec<u32>,
-    pub(super) key_names: Vec<Token>,
-    pub(super) value_names: Vec<Token>,
+    pub(super) key_names: Tokens,
+    pub(super) value_names: Tokens,
     pub(super) value_key: Vec<KeyId>,
     pub(super) value_initial: Vec<bool>,
     /// Where each list starts among the items, and its length. Lists that begin with each other share items.
@@ -242,15 +244,8 @@ impl History {
     /// The operations of a transaction, in order.
     #[inline]
     pub fn ops(&self, txn: TxnId) -> &[Op] {
-        &self.ops[self.ops_start(txn)..self.txns[txn.index()].ops_end as usize]
-    }
-
-    #[inline]
-    fn ops_start(&self, txn: TxnId) -> usize {
-        match txn.index() {
-            0 => 0,
-            index => self.txns[index - 1].ops_end as usize,
-        }
+        let row = &self.txns[txn.index()];
+        &self.ops[row.ops_start as usize..row.ops_end as usize]
     }
 
     /// The items of a list that was read.
@@ -307,8 +302,8 @@ impl History {
     /// Whether a write of a transaction, by its place, was called an insert. This does not change its meaning.
     pub fn is_insert(&self, txn: TxnId, at: usize) -> bool {
         !self.inserts.is_empty() && {
-            let op = self.ops_start(txn) + at;
-            self.inserts.binary_search(&(op as u32)).is_ok()
+            let op = self.txns[txn.index()].ops_start + at as u32;
+            self.inserts.binary_search(&op).is_ok()
         }
     }
 
@@ -327,7 +322,7 @@ impl History {
     /// Whether a key with this value has no row: nothing or a delete was written.
     #[inline]
     pub fn is_absence(&self, value: ValueId) -> bool {
-        self.value_names[value.index()] == Token::Nil || self.is_tombstone(value)
+        self.value_names.get(value.index()) == Token::Nil || self.is_tombstone(value)
     }
 
     /// Whether this is the value of a delete whose name distinguishes it from the initial absence.
@@ -443,12 +438,12 @@ impl History {
 
     /// The name of a key.
     pub fn key_token(&self, key: KeyId) -> Token {
-        self.key_names[key.index()]
+        self.key_names.get(key.index())
     }
 
     /// A value as its producer wrote it.
     pub fn value_token(&self, value: ValueId) -> Token {
-        self.value_names[value.index()]
+        self.value_names.get(value.index())
     }
 
     /// The name of a transaction, as text.

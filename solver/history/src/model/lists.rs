@@ -116,7 +116,7 @@ impl HistoryBuilder {
         for value in values.by_ref() {
             let item = parts.list_items.get(longest.start + length);
             let is_known = length < longest.length
-                && item.is_some_and(|item| parts.value_names[item.index()] == value);
+                && item.is_some_and(|item| parts.value_names.get(item.index()) == value);
             if !is_known {
                 differs = Some(value);
                 break;

@@ -23,6 +23,77 @@ impl From<i64> for Token {
     }
 }
 
+/// Many tokens: eight bytes each where all are numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tokens {
+    /// The numbers, and the symbols of texts.
+    numbers: Vec<i64>,
+    /// What each is; empty where all are numbers.
+    kinds: Vec<TokenKind>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TokenKind {
+    Int,
+    Nil,
+    Text,
+}
+
+impl Tokens {
+    /// How many there are.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The token at a place.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Token {
+        let number = self.numbers[at];
+        match self.kinds.get(at) {
+            None | Some(TokenKind::Int) => Token::Int(number),
+            Some(TokenKind::Nil) => Token::Nil,
+            Some(TokenKind::Text) => Token::Text(Symbol(number as u32)),
+        }
+    }
+
+    /// All, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Token> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, token: Token) {
+        let (number, kind) = match token {
+            Token::Int(number) => (number, TokenKind::Int),
+            Token::Nil => (0, TokenKind::Nil),
+            Token::Text(symbol) => (i64::from(symbol.0), TokenKind::Text),
+        };
+        if kind != TokenKind::Int || !self.kinds.is_empty() {
+            self.kinds.resize(self.numbers.len(), TokenKind::Int);
+            self.kinds.push(kind);
+        }
+        self.numbers.push(number);
+    }
+
+    /// Puts the token at one place also at an earlier one.
+    pub(super) fn move_back(&mut self, to: usize, from: usize) {
+        self.numbers[to] = self.numbers[from];
+        if !self.kinds.is_empty() {
+            self.kinds[to] = self.kinds[from];
+        }
+    }
+
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.numbers.truncate(length);
+        self.kinds.truncate(length);
+    }
+
+    pub(super) fn reserve(&mut self, n_more: usize) {
+        self.numbers.reserve(n_more);
+    }
+}
+
 /// Every text of a history, once.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
@@ -101,12 +172,12 @@ impl Symbols {
     }
 
     /// Finds out whether a number among keys and values also occurs as a text.
-    pub(super) fn quote_among(&mut self, names: [&[Token]; 2]) {
+    pub(super) fn quote_among(&mut self, names: [&Tokens; 2]) {
         let is_number = |text: &str| text.parse::<i64>().is_ok();
         if !self.texts.iter().any(|text| is_number(text)) {
             return;
         }
-        let all = || names.into_iter().flatten().copied();
+        let all = || names.into_iter().flat_map(Tokens::iter);
         let texts: FxHashSet<i64> = all().filter_map(|token| self.number(token)).collect();
         let is_both = |token| matches!(token, Token::Int(number) if texts.contains(&number));
         self.quotes = !texts.is_empty() && all().any(is_both);
@@ -160,6 +231,27 @@ fn is_deceptive(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tokens_of_every_kind_come_back_as_they_were_put_in() {
+        let all = [
+            Token::Int(i64::MIN),
+            Token::Int(-1),
+            Token::Nil,
+            Token::Text(Symbol(u32::MAX)),
+            Token::Int(0),
+            Token::Text(Symbol(0)),
+        ];
+        // Numbers alone, and what follows the first other token.
+        for from in 0..all.len() {
+            let mut column = Tokens::default();
+            all[from..].iter().for_each(|&token| column.push(token));
+            assert_eq!(column.iter().collect::<Vec<Token>>(), all[from..]);
+            column.move_back(0, column.len() - 1);
+            column.truncate(1);
+            assert_eq!(column.iter().collect::<Vec<Token>>(), [all[5]]);
+        }
+    }
 
     #[test]
     fn what_cannot_be_seen_is_spelt_out() {

@@ -219,7 +219,7 @@ impl HistoryBuilder {
         if objects.len() == 0 {
             return Ok(());
         }
-        for &key in &parts.key_names {
+        for key in parts.key_names.iter() {
             if let Some(table) = objects.is_object(key) {
                 let kind = parts.rows.tables[table as usize].object;
                 return Err(BuildError::OtherUse {

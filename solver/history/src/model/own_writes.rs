@@ -14,11 +14,9 @@ impl History {
         if let Some(&(txn, _)) = predicates.find(|it| changes(it.1.act)) {
             return Err(txn);
         }
-        let mut first = 0;
         for txn in (0..self.txns.len() as u32).map(TxnId) {
-            let range = first..self.txns[txn.index()].ops_end as usize;
-            first = range.end;
-            self.defer_writes(txn, range);
+            let row = &self.txns[txn.index()];
+            self.defer_writes(txn, row.ops_start as usize..row.ops_end as usize);
         }
         self.inserts.sort_unstable();
         Ok(())

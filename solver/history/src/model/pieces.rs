@@ -133,7 +133,11 @@ impl History {
 
     /// Begins a transaction of another history.
     fn begin(&mut self, whole: &History, txn: TxnId) {
-        self.txns.push(whole.txns[txn.index()]);
+        let ops_start = self.ops.len() as u32;
+        self.txns.push(TxnRow {
+            ops_start,
+            ..whole.txns[txn.index()]
+        });
         if let Some(intervals) = &mut self.intervals {
             intervals.push(whole.interval(txn));
         }
@@ -154,11 +158,7 @@ impl History {
     /// Adds a piece to the transaction begun last.
     fn take(&mut self, whole: &History, piece: &TxnPiece, is_gone: &impl Fn(ValueId) -> bool) {
         let txn = TxnId(self.txns.len() as u32 - 1);
-        let before = match txn.index() {
-            0 => 0,
-            index => self.txns[index - 1].ops_end,
-        };
-        let at = self.ops.len() as u32 - before;
+        let at = self.ops.len() as u32 - self.txns[txn.index()].ops_start;
         if let Some(compare) = piece.compare {
             let compare = whole.compares[compare];
             self.compares
@@ -263,7 +263,7 @@ impl History {
         let mut n_kept = 0;
         for (at, _) in is_named.iter().enumerate().filter(|it| *it.1) {
             numbers[at] = ValueId(n_kept as u32);
-            self.value_names[n_kept] = self.value_names[at];
+            self.value_names.move_back(n_kept, at);
             self.value_key[n_kept] = self.value_key[at];
             self.value_initial[n_kept] = self.value_initial[at];
             if let Some(&start) = self.rows.row_start.get(at) {

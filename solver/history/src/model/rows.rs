@@ -212,8 +212,8 @@ impl HistoryBuilder {
             }
             let key = self.history.value_key[value.index()];
             return Err(BuildError::TwoRows {
-                key: self.show(self.history.key_names[key.index()]),
-                value: self.show(self.history.value_names[value.index()]),
+                key: self.show(self.history.key_names.get(key.index())),
+                value: self.show(self.history.value_names.get(value.index())),
             });
         }
         if rows.row_start.len() <= value.index() {
@@ -235,12 +235,7 @@ impl HistoryBuilder {
 
     /// How many operations the transaction begun last has, to say later where those of a predicate began.
     pub fn n_ops(&self) -> usize {
-        let txns = &self.history.txns;
-        let start = match txns.len() {
-            0 | 1 => 0,
-            n => txns[n - 2].ops_end as usize,
-        };
-        self.history.ops.len() - start
+        self.history.ops.len() - self.ops_start()
     }
 
     /// The operations of the transaction begun last, from `from` on, are those of one predicate.
@@ -294,10 +289,10 @@ impl HistoryBuilder {
     /// A version in words, for error messages.
     pub fn show_version(&self, value: ValueId) -> String {
         let key = self.history.value_key[value.index()];
-        let key = self.show(self.history.key_names[key.index()]);
+        let key = self.show(self.history.key_names.get(key.index()));
         format!(
             "value {} of key {key}",
-            self.show(self.history.value_names[value.index()])
+            self.show(self.history.value_names.get(value.index()))
         )
     }
 }

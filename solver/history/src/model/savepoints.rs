@@ -74,7 +74,7 @@ impl HistoryBuilder {
     /// No query after a write of the part spans a key of it, and no rows were changed by a condition.
     fn check_queries(&self, from: usize, part: &[Op]) -> Result<(), BuildError> {
         let parts = &self.history;
-        let key_of = |key: KeyId| parts.key_names[key.index()];
+        let key_of = |key: KeyId| parts.key_names.get(key.index());
         let refuse = |key: KeyId| BuildError::QueryRolledBack {
             txn: parts
                 .txns
@@ -146,7 +146,7 @@ impl HistoryBuilder {
 
     /// A value without a writer, whose name gives the reason.
     fn contradiction(&mut self, key: KeyId, read: ValueId, own: &[ValueId]) -> ValueId {
-        let show = |value: ValueId| self.show(self.history.value_names[value.index()]);
+        let show = |value: ValueId| self.show(self.history.value_names.get(value.index()));
         let text = format!(
             "{} after its own write of {}",
             show(read),

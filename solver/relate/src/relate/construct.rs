@@ -520,7 +520,7 @@ fn leave(
         return true;
     }
     // Pairs of runs that any topological order settles are no constraints.
-    let is_free = |run: &Run| is_free(resolved, places, unread, run);
+    let is_free = |run: &Run| is_free(resolved, places, unread, *run);
     let is_left = !runs.iter().all(is_free);
     if is_left {
         push_runs(resolved, places, unread, key, runs, orders);
@@ -529,7 +529,7 @@ fn leave(
 }
 
 /// Whether any topological order settles the order of a run and another such run.
-fn is_free(resolved: &Resolved, places: &Places, unread: bool, run: &Run) -> bool {
+fn is_free(resolved: &Resolved, places: &Places, unread: bool, run: Run) -> bool {
     let versions = resolved.versions();
     let writer = versions.writer(run.head);
     let reads_newest = |&reader: &Node| places.reads_newest(reader);
@@ -557,7 +557,7 @@ fn push_runs(
             install: places.install(head),
             commit: places.commit(head),
             last_commit: places.commit(versions.writer(run.last)),
-            is_free: is_free(resolved, places, unread, run),
+            is_free: is_free(resolved, places, unread, *run),
             readers: versions.readers(run.last).iter(),
         }
     });

@@ -128,24 +128,58 @@ impl Resolved {
 
     /// The rows that an aggregate counts and that its transaction had not written itself.
     pub fn counted_rows(&self, history: &History, aggregate: &CountedAggregate) -> Vec<CountedRow> {
-        let of_query = self.aggregates.of_query.get(&aggregate.query);
-        let rows = of_query.into_iter().flatten();
-        let rows = rows.filter(|row| aggregate.own_keys.binary_search(&row.0).is_err());
-        let rows = rows.map(|(key, matching)| {
+        let rows = self.rows_of(aggregate).map(|(key, matching)| {
             let versions = self.versions.of_key(*key).map(VersionId);
             let versions = versions.filter(|&it| self.versions.writer(it) != aggregate.reader);
-            let cells = versions.map(|version| {
-                let row = self.row(history, version);
-                let row = row.filter(|_| matching.binary_search(&version).is_ok());
-                let cell = row.map(|row| cell(history, aggregate.query, aggregate.column, row));
-                (version, cell.unwrap_or(Token::Nil))
-            });
+            let cells = versions.map(|it| (it, self.added(history, aggregate, matching, it)));
             CountedRow {
                 key: *key,
                 cells: cells.collect(),
             }
         });
         rows.collect()
+    }
+
+    /// What these rows add where each key holds a version.
+    pub fn counted_cells(
+        &self,
+        history: &History,
+        aggregate: &CountedAggregate,
+        held: impl Fn(KeyId) -> VersionId,
+    ) -> Vec<(KeyId, Token)> {
+        let rows = self.rows_of(aggregate);
+        let cells = rows.map(|(key, matching)| {
+            let version = held(*key);
+            (*key, self.added(history, aggregate, matching, version))
+        });
+        cells.collect()
+    }
+
+    /// The rows with versions that an aggregate can count, and these versions.
+    fn rows_of<'r>(
+        &'r self,
+        aggregate: &'r CountedAggregate,
+    ) -> impl Iterator<Item = &'r (KeyId, Vec<VersionId>)> {
+        let of_query = self.aggregates.of_query.get(&aggregate.query);
+        let rows = of_query.into_iter().flatten();
+        rows.filter(|row| aggregate.own_keys.binary_search(&row.0).is_err())
+    }
+
+    /// What a version adds to an aggregate; null where it is none of those that match.
+    fn added(
+        &self,
+        history: &History,
+        aggregate: &CountedAggregate,
+        matching: &[VersionId],
+        version: VersionId,
+    ) -> Token {
+        if matching.binary_search(&version).is_err() {
+            return Token::Nil;
+        }
+        let row = self.row(history, version);
+        row.map_or(Token::Nil, |row| {
+            cell(history, aggregate.query, aggregate.column, row)
+        })
     }
 
     /// What a version left in its key.

@@ -174,40 +174,15 @@ impl Resolved {
         &self.uncertain
     }
 
-    /// The same with these uncertain reads, which begin with its own. Of those that follow, one with a single candidate is certain.
+    /// The same where some reads are taken to be of versions and these are uncertain. Reads in program order that can have been of
+    /// several versions and are not taken are left out: the uncertain reads speak for them.
     #[must_use]
-    pub fn with_uncertain(&self, all: Vec<Uncertain>) -> Resolved {
-        let added = all.iter().skip(self.uncertain.len());
-        let certain = added.filter_map(|read| match read.candidates.as_slice() {
-            &[version] => Some((version, read.reader)),
-            _ => None,
-        });
-        let mut certain: Vec<(VersionId, Node)> = certain.collect();
-        certain.sort_unstable();
-        Resolved {
-            versions: self.versions.with_reads(&certain),
-            uncertain: Arc::new(all),
-            ..self.clone()
-        }
-    }
-
-    /// The same without uncertain reads: all are of what is taken, or left out.
-    #[must_use]
-    pub fn settled(&self, mut taken: TakenReads) -> Resolved {
+    pub fn taking(&self, mut taken: TakenReads, uncertain: Vec<Uncertain>) -> Resolved {
         taken.first.sort_unstable();
         Resolved {
-            versions: self.versions.settled(&taken),
-            reads: self.reads.settled(|it| taken.program.get(&it).copied()),
-            uncertain: Arc::default(),
-            ..self.clone()
-        }
-    }
-
-    /// The same where reads in program order that can have been of several versions are left out: the uncertain reads speak for them.
-    #[must_use]
-    pub fn without_program_choices(&self) -> Resolved {
-        Resolved {
-            reads: self.reads.settled(|_| None),
+            versions: self.versions.taking(&taken),
+            reads: self.reads.taking(|it| taken.program.get(&it).copied()),
+            uncertain: Arc::new(uncertain),
             ..self.clone()
         }
     }
@@ -215,7 +190,7 @@ impl Resolved {
 
 impl Versions {
     /// The same with the reads that are taken, and without those that may differ.
-    fn settled(&self, taken: &TakenReads) -> Versions {
+    fn taking(&self, taken: &TakenReads) -> Versions {
         let mut settled = self.clone();
         settled.readers.clear();
         settled.reader_start.clear();
@@ -243,31 +218,5 @@ impl Versions {
         }
         settled.reader_start.push(settled.readers.len() as u32);
         settled
-    }
-
-    /// The same with more reads, sorted.
-    pub(super) fn with_reads(&self, extra: &[(VersionId, Node)]) -> Versions {
-        let mut more = self.clone();
-        more.readers.clear();
-        more.reader_start.clear();
-        let mut extra = extra.iter().copied().peekable();
-        for version in (0..self.len() as u32).map(VersionId) {
-            let start = more.readers.len();
-            more.reader_start.push(start as u32);
-            more.readers.extend_from_slice(self.readers(version));
-            while let Some((_, reader)) = extra.next_if(|it| it.0 == version) {
-                more.readers.push(reader);
-                let Some(own) = self.of_writer(self.key(version), reader) else {
-                    continue;
-                };
-                more.predecessor[own.index()] = version.0;
-                if more.successor[version.index()] == u32::MAX {
-                    more.successor[version.index()] = own.0;
-                }
-            }
-            more.readers[start..].sort_unstable();
-        }
-        more.reader_start.push(more.readers.len() as u32);
-        more
     }
 }

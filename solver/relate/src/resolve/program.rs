@@ -95,7 +95,7 @@ impl ProgramReads {
         self.statement.get(read).copied().unwrap_or(own)
     }
 
-    /// The reads that can have been of several versions, and those versions.
+    /// The reads that can have been of several versions, and those versions, sorted.
     pub fn choices(&self) -> &[(u32, Vec<VersionId>)] {
         &self.choices
     }
@@ -107,7 +107,7 @@ impl ProgramReads {
     }
 
     /// The same without reads of several versions: each is of the version that is given, or left out. The numbers of reads change.
-    pub(super) fn settled(&self, version_of: impl Fn(usize) -> Option<VersionId>) -> Self {
+    pub(super) fn taking(&self, version_of: impl Fn(usize) -> Option<VersionId>) -> Self {
         let mut choices = self.choices.iter().map(|it| it.0 as usize).peekable();
         let mut kept: Kept = (Vec::new(), Vec::new(), Vec::new());
         for (at, &read) in self.reads.iter().enumerate() {
@@ -182,9 +182,12 @@ impl Walk<'_> {
     ) {
         if self.keep_reads {
             let read = self.program.len() as u32;
-            self.choices.push((read, candidates.to_vec()));
             let initial = self.numbering.initial(key);
             self.keep(node, at, candidates.first().copied().unwrap_or(initial));
+            let mut candidates = candidates.to_vec();
+            candidates.sort_unstable();
+            candidates.dedup();
+            self.choices.push((read, candidates));
         }
     }
 }

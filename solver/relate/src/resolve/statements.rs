@@ -171,7 +171,9 @@ impl Resolved {
                             key,
                             candidates: versions.of_key(key).map(VersionId).collect(),
                         });
-                        first.candidates.retain(|it| candidates.contains(it));
+                        first
+                            .candidates
+                            .retain(|it| candidates.binary_search(it).is_ok());
                     }
                 }
             }

@@ -2,15 +2,14 @@
 
 use std::ops::Bound;
 
-use kingsnake_lab::oracle;
 use kingsnake_lab::random::{sketch, small_rows};
 
 use super::super::reads::missed;
 use super::{n_histories, points, with_first_order};
-use crate::agreement::{Exhaustive, engines, specs};
+use crate::agreement::{Compared, asked, by_oracle, engines, specs};
 use crate::budget::Budget;
 use crate::certify::order::replay_without_aggregates;
-use crate::check::{Techniques, check};
+use crate::check::Techniques;
 use crate::context::Context;
 use crate::level::{Level, Model, Spec};
 use crate::model::{History, HistoryBuilder, Status, Token};
@@ -27,24 +26,18 @@ fn has_unreturned(history: &History, spec: Spec) -> bool {
 #[test]
 fn deleted_rows_that_queries_missed_agree_with_the_oracle() {
     let engines = engines();
-    let mut counts = [0; 2];
-    for seed in 0..n_histories(6_000) {
-        let history = small_rows(seed);
-        let techniques = &engines[seed as usize % engines.len()];
-        for spec in specs(&history, seed) {
-            if !has_unreturned(&history, spec) {
-                continue;
-            }
-            let truth = oracle::holds(&history, spec).expect("it is small");
-            let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-            let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
-            let said = report.map(|it| matches!(it.verdict, Verdict::Satisfied(_)));
-            let said = said.unwrap_or_else(|error| panic!("{seed}: {error}\n{}", sketch(&history)));
-            assert_eq!(said, truth, "seed {seed}, {spec}\n{}", sketch(&history));
-            counts[usize::from(truth)] += 1;
-        }
+    let counts = Compared {
+        seeds: 0..n_histories(6_000),
+        draw: &|seed| Some(small_rows(seed)),
+        specs: &|history, seed| {
+            let mut specs = specs(history, seed);
+            specs.retain(|&spec| has_unreturned(history, spec));
+            specs
+        },
+        truth: &by_oracle,
+        techniques: &|seed| vec![engines[seed as usize % engines.len()].clone()],
     }
-    println!("{counts:?} violated, satisfied");
+    .agree(|_| ());
     assert!(counts.iter().all(|&n| n > 500), "{counts:?}");
 }
 
@@ -127,9 +120,7 @@ fn thousands_of_queries_over_thousands_of_deleted_rows_are_few_reads() {
             (resolved.versions().n_reads(), resolved.uncertain().len()),
             (5_000, 5_000)
         );
-        let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-        let all = Techniques::default();
-        let report = check(&history, spec, &all, backend, &budget, &mut Silent);
+        let report = asked(&history, spec, &Techniques::default());
         let verdict = report.expect("it can be checked").verdict;
         assert!(matches!(verdict, Verdict::Satisfied(_)), "{spec}");
     }

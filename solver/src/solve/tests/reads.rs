@@ -1,13 +1,15 @@
 //! Uncertain reads against the brute-force oracle: repeated values, absent rows, conditions over rows.
 
+use std::cell::Cell;
+
 use super::super::fixed::pose_counted;
 use super::super::reads::missed;
 use super::super::results::Counted;
 use super::{n_histories, points, with_first_order};
-use crate::agreement::{Exhaustive, engines, specs, unbroken};
+use crate::agreement::{Compared, Exhaustive, asked, by_oracle, engines, specs, unbroken};
 use crate::budget::Budget;
 use crate::certify::order::replay_without_aggregates;
-use crate::check::{Techniques, check};
+use crate::check::Techniques;
 use crate::context::Context;
 use crate::decide::{Backend, Decision};
 use crate::level::{Model, Spec};
@@ -22,7 +24,7 @@ use kingsnake_lab::random::{
     Rng, Wrong, sketch, small_predicates, small_repeats_committed, small_rows,
 };
 
-#[derive(Default, Debug)]
+#[derive(Debug)]
 #[allow(clippy::struct_field_names)] // All of them are numbers of something.
 struct Tally {
     n_uncertain: usize,
@@ -45,39 +47,31 @@ fn is_uncertain(history: &History) -> bool {
 }
 
 fn agree(seeds: u64, draw: impl Fn(u64) -> History) -> Tally {
-    let mut tally = Tally::default();
-    let engines = engines();
-    for seed in 0..seeds {
-        let history = draw(seed);
-        if !is_uncertain(&history) {
-            continue;
-        }
-        tally.n_uncertain += 1;
-        let techniques = &searching(&engines[seed as usize % engines.len()], seed);
-        for spec in specs(&history, seed) {
-            let truth = oracle::holds(&history, spec).expect("it is small");
-            let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-            let report = check(&history, spec, techniques, backend, &budget, &mut Silent);
-            let wrong = match report.map(|report| report.verdict) {
-                Ok(Verdict::Satisfied(_)) if truth => {
-                    tally.n_satisfied += 1;
-                    continue;
-                }
-                Ok(Verdict::Violated(found)) if !truth => {
-                    tally.n_violated += 1;
-                    if let Counterexample::Cyclic(proof) = &found {
-                        tally.n_choices += usize::from(proof.choices().next().is_some());
-                    }
-                    continue;
-                }
-                Ok(other) => format!("says {other:?}"),
-                Err(error) => error.to_string(),
-            };
-            let sketch = sketch(&history);
-            panic!("seed {seed}, {spec}, {techniques:?}: truth {truth}, but {wrong}\n{sketch}");
-        }
+    let (engines, n_uncertain, mut n_choices) = (engines(), Cell::new(0), 0);
+    let uncertain = |seed: u64| {
+        let history = Some(draw(seed)).filter(is_uncertain)?;
+        n_uncertain.set(n_uncertain.get() + 1);
+        Some(history)
+    };
+    let [n_violated, n_satisfied] = Compared {
+        seeds: 0..seeds,
+        draw: &uncertain,
+        specs: &specs,
+        truth: &by_oracle,
+        techniques: &|seed| vec![searching(&engines[seed as usize % engines.len()], seed)],
     }
-    println!("{seeds} histories: {tally:?}");
+    .agree(|report| {
+        if let Verdict::Violated(Counterexample::Cyclic(proof)) = &report.verdict {
+            n_choices += usize::from(proof.choices().next().is_some());
+        }
+    });
+    let tally = Tally {
+        n_uncertain: n_uncertain.get(),
+        n_satisfied,
+        n_violated,
+        n_choices,
+    };
+    println!("{tally:?}");
     tally
 }
 
@@ -129,9 +123,7 @@ fn conditions_over_rows_agree_with_the_oracle() {
 fn what_an_aggregate_counted_is_ruled_out_where_its_proof_stands() {
     let history = predicates(86_301, false);
     for spec in specs(&history, 86_301) {
-        let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-        let techniques = Techniques::default();
-        let report = check(&history, spec, &techniques, backend, &budget, &mut Silent);
+        let report = asked(&history, spec, &Techniques::default());
         let says = report.map(|it| matches!(it.verdict, Verdict::Satisfied(_)));
         assert_eq!(says.ok(), oracle::holds(&history, spec), "{spec}");
     }

@@ -6,10 +6,10 @@ use super::super::has_aggregates;
 use super::super::results::Counted;
 use super::n_histories;
 use super::reads::searching;
-use crate::agreement::{Exhaustive, engines, specs, unbroken};
+use crate::agreement::{Compared, Exhaustive, asked, by_oracle, engines, specs, unbroken};
 use crate::budget::Budget;
 use crate::certify::counterexample::check_counterexample;
-use crate::check::{Techniques, check};
+use crate::check::Techniques;
 use crate::context::Context;
 use crate::decide::{Backend, Decision};
 use crate::level::Spec;
@@ -18,7 +18,7 @@ use crate::phases::{self, Check, Exit};
 use crate::progress::Silent;
 use crate::verdict::{Counterexample, Proof, Verdict};
 use kingsnake_lab::oracle;
-use kingsnake_lab::random::{Rng, Wrong, sketch, small_predicates};
+use kingsnake_lab::random::{Rng, Wrong, small_predicates};
 
 /// A small history with aggregates.
 fn drawn(seed: u64) -> Option<History> {
@@ -42,35 +42,22 @@ fn doubtful(seed: u64) -> Option<History> {
     Some(history.with_status(txn, Status::Unknown))
 }
 
-fn verdict(history: &History, spec: Spec, techniques: &Techniques) -> Verdict {
-    let (budget, backend) = (Budget::unlimited(), &mut Exhaustive::default());
-    let report = check(history, spec, techniques, backend, &budget, &mut Silent);
-    match report {
-        Ok(report) => report.verdict,
-        Err(error) => panic!("{spec}: {error}\n{}", sketch(history)),
-    }
-}
-
-/// Compares every level; how many are satisfied, violated, and violated because of an aggregate.
+/// Compares every level; how many are violated, satisfied, and violated because of an aggregate.
 fn agree(n_seeds: u64, drawn: impl Fn(u64) -> Option<History>) -> [usize; 3] {
-    let mut counts = [0; 3];
-    let engines = engines();
-    for seed in 0..n_seeds {
-        let Some(history) = drawn(seed) else { continue };
-        let techniques = &searching(&engines[seed as usize % engines.len()], seed);
-        for spec in specs(&history, seed) {
-            let truth = oracle::holds(&history, spec).expect("it is small");
-            let said = verdict(&history, spec, techniques);
-            let is_right = matches!(said, Verdict::Satisfied(_)) == truth
-                && !matches!(said, Verdict::Unknown(_));
-            let told = sketch(&history);
-            assert!(is_right, "seed {seed}, {spec}: {said:?}\n{told}");
-            counts[usize::from(!truth)] += 1;
-            counts[2] += usize::from(matches!(&said, Verdict::Violated(it) if is_of_aggregate(it)));
-        }
+    let (engines, mut by_aggregate) = (engines(), 0);
+    let [violated, satisfied] = Compared {
+        seeds: 0..n_seeds,
+        draw: &drawn,
+        specs: &specs,
+        truth: &by_oracle,
+        techniques: &|seed| vec![searching(&engines[seed as usize % engines.len()], seed)],
     }
-    println!("{n_seeds} histories: {counts:?} satisfied, violated, because of an aggregate");
-    counts
+    .agree(|report| {
+        let found = &report.verdict;
+        by_aggregate += usize::from(matches!(found, Verdict::Violated(it) if is_of_aggregate(it)));
+    });
+    println!("{by_aggregate} because of an aggregate");
+    [violated, satisfied, by_aggregate]
 }
 
 fn is_of_aggregate(counterexample: &Counterexample) -> bool {
@@ -85,13 +72,13 @@ fn is_of_aggregate(counterexample: &Counterexample) -> bool {
 
 #[test]
 fn aggregates_agree_with_the_oracle() {
-    let [satisfied, violated, by_aggregate] = agree(n_histories(8_000), drawn);
+    let [violated, satisfied, by_aggregate] = agree(n_histories(8_000), drawn);
     assert!(satisfied > 1_000 && violated > 1_000 && by_aggregate > 300);
 }
 
 #[test]
 fn aggregates_agree_with_the_oracle_where_an_end_is_unknown() {
-    let [satisfied, violated, by_aggregate] = agree(n_histories(4_000), doubtful);
+    let [violated, satisfied, by_aggregate] = agree(n_histories(4_000), doubtful);
     assert!(satisfied > 500 && violated > 500 && by_aggregate > 50);
 }
 
@@ -181,12 +168,12 @@ fn a_version_that_is_not_ruled_out_is_noticed() {
     let (mut n_checked, mut n_needed) = (0, 0);
     for history in (0..6_000).filter_map(drawn) {
         for spec in specs(&history, 0) {
-            let said = verdict(&history, spec, &Techniques::default());
+            let report = asked(&history, spec, &Techniques::default());
             let Verdict::Violated(Counterexample::Cyclic(Proof::Aggregate {
                 reader,
                 nth,
                 ruled_out,
-            })) = said
+            })) = report.expect("it is decided").verdict
             else {
                 continue;
             };

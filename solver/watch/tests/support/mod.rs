@@ -92,7 +92,6 @@ pub struct StreamCase {
     /// Whether the order of what was dropped is replayed.
     pub keeps_order: bool,
     pub n_sessions: u32,
-    pub has_lists: bool,
 }
 
 /// Runs a watcher over a stream; returns what is wrong with its answers, if anything.
@@ -107,6 +106,7 @@ pub fn run<R: WatchRules>(
         keeps_order: case.keeps_order,
         ..options(level, case.drift)
     };
+    let has_lists = case.txns.iter().any(|it| !it.lists.is_empty());
     let mut watcher = Watcher::with_rules(options, rules);
     let (mut arrived, mut dropped) = (0, 0);
     let full = holds(level, &case.txns, case.drift);
@@ -145,7 +145,7 @@ pub fn run<R: WatchRules>(
             fence: (case.is_fenced && !rest.is_empty()).then_some(FENCE),
             is_open: false,
         };
-        let arrivals = batch.iter().map(|it| arrival(it, case.has_lists));
+        let arrivals = batch.iter().map(|it| arrival(it, has_lists));
         let Ok(report) = watcher.batch(arrivals, &horizon, &mut Backtrack, &Budget::unlimited())
         else {
             return Some("error");
@@ -249,7 +249,6 @@ pub fn plain(rng: &mut Rng, level: StreamLevel, unknown: usize, has_lists: bool)
         is_fenced: false,
         keeps_order: false,
         n_sessions: shape.n_sessions as u32,
-        has_lists,
     }
 }
 
@@ -316,7 +315,6 @@ pub fn late(rng: &mut Rng, level: StreamLevel, unknown: usize, has_lists: bool) 
         is_fenced: false,
         keeps_order: false,
         n_sessions: shape.n_sessions as u32,
-        has_lists,
     }
 }
 
@@ -386,7 +384,6 @@ pub fn fenced(rng: &mut Rng, is_first_fence: bool) -> StreamCase {
         is_fenced: true,
         keeps_order: false,
         n_sessions: n_sessions as u32,
-        has_lists: false,
     }
 }
 

@@ -2,15 +2,13 @@
 
 use super::super::assumptions::Assumptions;
 use super::super::build_error::BuildError;
-use super::super::history::{History, TxnRow};
+use super::super::history::{History, Interval};
 use super::super::ids::TxnId;
+use super::super::names::Token;
 use super::super::predicates::{RowTables, Stamps};
 use super::Parts;
 
 pub(super) fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
-    if !parts.has_times {
-        return Ok(());
-    }
     match parts.intervals.iter().position(|it| it.commit < it.begin) {
         None => Ok(()),
         Some(index) => Err(BuildError::BackwardInterval {
@@ -19,6 +17,15 @@ pub(super) fn check_intervals(parts: &Parts) -> Result<(), BuildError> {
             commit: parts.intervals[index].commit,
         }),
     }
+}
+
+/// A column of something that few histories say of their transactions: a row for each, if there is any.
+fn whole<T: Clone>(mut column: Vec<T>, n_txns: usize, unknown: T) -> Option<Vec<T>> {
+    if column.is_empty() {
+        return None;
+    }
+    column.resize(n_txns, unknown);
+    Some(column)
 }
 
 /// Renumbers the transactions so that each session is a range; keeps the order inside a session.
@@ -31,10 +38,10 @@ pub(super) fn by_session(parts: Parts) -> History {
     for session in 0..n_sessions {
         session_start[session + 1] += session_start[session];
     }
-    let sorted = parts.txns.is_sorted_by_key(|txn| txn.session);
+    let n_txns = parts.txns.len();
     let mut history = History {
-        txns: Vec::new(),
-        ops: Vec::new(),
+        txns: parts.txns,
+        ops: parts.ops,
         session_names: parts.session_names,
         session_start,
         key_names: parts.key_names,
@@ -49,8 +56,8 @@ pub(super) fn by_session(parts: Parts) -> History {
         compares: parts.compares,
         tombstones: parts.tombstones,
         initial_rows: parts.initial_rows,
-        intervals: parts.has_times.then_some(parts.intervals),
-        isolation: parts.has_isolation.then_some(parts.isolation),
+        intervals: whole(parts.intervals, n_txns, Interval::UNKNOWN),
+        isolation: whole(parts.isolation, n_txns, Token::Nil),
         models: Vec::new(),
         version_orders: parts.version_orders,
         symbols: parts.symbols,
@@ -59,41 +66,15 @@ pub(super) fn by_session(parts: Parts) -> History {
         assumptions: Assumptions::default(),
     };
     if !history.rows.stamps.is_empty() {
-        let n_txns = parts.txns.len();
         history.rows.stamps.resize(n_txns, Stamps::default());
     }
-    if sorted {
-        history.txns = parts.txns;
-        history.ops = parts.ops;
+    if history.txns.is_sorted_by_key(|txn| txn.session) {
         return history;
     }
-    let mut order: Vec<u32> = (0..parts.txns.len() as u32).collect();
-    order.sort_by_key(|&index| parts.txns[index as usize].session);
-    history.ops.reserve_exact(parts.ops.len());
-    history.txns.reserve_exact(parts.txns.len());
-    let inserts = std::mem::take(&mut history.inserts);
-    for &index in &order {
-        let index = index as usize;
-        let start = if index == 0 {
-            0
-        } else {
-            parts.txns[index - 1].ops_end
-        };
-        let end = parts.txns[index].ops_end;
-        let place = |op: u32| inserts.partition_point(|&it| it < op);
-        let moved = history.ops.len() as u32;
-        for &insert in &inserts[place(start)..place(end)] {
-            history.inserts.push(insert - start + moved);
-        }
-        history
-            .ops
-            .extend_from_slice(&parts.ops[start as usize..end as usize]);
-        let ops_end = history.ops.len() as u32;
-        history.txns.push(TxnRow {
-            ops_end,
-            ..parts.txns[index]
-        });
-    }
+    let mut order: Vec<u32> = (0..n_txns as u32).collect();
+    order.sort_by_key(|&index| history.txns[index as usize].session);
+    let rows = order.iter().map(|&index| history.txns[index as usize]);
+    history.txns = rows.collect();
     let mut places = vec![0_u32; order.len()];
     for (place, &index) in order.iter().enumerate() {
         places[index as usize] = place as u32;

@@ -62,13 +62,9 @@ impl HistoryBuilder {
             CompareOutcome::Refused => CompareOutcome::Refused,
             CompareOutcome::Shown(current) => CompareOutcome::Shown(self.value(key, current)),
         };
-        let before = match self.history.txns.len() {
-            0 | 1 => 0,
-            n_txns => self.history.txns[n_txns - 2].ops_end,
-        };
         self.history.compares.push(CompareAndSet {
             txn: TxnId(self.history.txns.len() as u32 - 1),
-            at: self.history.ops.len() as u32 - before,
+            at: (self.history.ops.len() - self.ops_start()) as u32,
             key,
             expected,
             new,
