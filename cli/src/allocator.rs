@@ -58,7 +58,13 @@ fn advise(place: *mut u8, size: usize) {
     let before = place.addr() % PAGE;
     let length = (before + size).next_multiple_of(PAGE);
     // Sound: advice changes no content, of whatever mapping. Whether the system follows it does not matter.
-    unsafe { libc::madvise(place.wrapping_sub(before).cast(), length, libc::MADV_HUGEPAGE) };
+    unsafe {
+        libc::madvise(
+            place.wrapping_sub(before).cast(),
+            length,
+            libc::MADV_HUGEPAGE,
+        )
+    };
 }
 
 #[cold]
