@@ -64,7 +64,7 @@ fn a_directory_of_histories_stands_for_each_of_them() {
         "{}",
         said.stdout
     );
-    assert!(said.stderr.contains("1 file left out"), "{}", said.stderr);
+    assert!(said.stderr.contains("1 file skipped"), "{}", said.stderr);
     // A directory of session logs is one history.
     let numbers = scratch.put(
         "numbers.jsonl",

@@ -252,5 +252,5 @@ fn two_runs_are_compared_by_verdict() {
     let said = expect(0, &["diff", &one, &unrelated]).stdout;
     assert!(said.contains("only in the first: 1 check"), "{said}");
     let said = expect(2, &["diff", &one, &corpus(lost)]).stderr;
-    assert!(said.contains("no row and no verdict"), "{said}");
+    assert!(said.contains("neither a row nor a verdict"), "{said}");
 }
