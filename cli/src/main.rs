@@ -2,7 +2,6 @@
 //!
 //! Exit status: 0 satisfied (or done), 1 violated (or a certificate that does not hold), 2 error, 3 unknown.
 
-mod allocator;
 mod answer;
 mod args;
 mod assumptions;
@@ -46,8 +45,9 @@ use kingsnake_report::{anomalies, json, lint, page, picture};
 use args::{BenchCommand, Command, Typed};
 use voice::Voice;
 
+/// Reading and indexing a history is mostly allocation; this allocator calls the system less often.
 #[global_allocator]
-static ALLOCATOR: allocator::Allocator = allocator::Allocator;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Mesa's Vulkan drivers ask a display which GPU it prefers, and complain on stderr where there is none.
 #[allow(unsafe_code)] // The drivers are C libraries and read the environment; there is no other way to configure them.

@@ -12,7 +12,7 @@ use kingsnake_datasets::Format;
 use kingsnake_encodings::{BackendOptions, CoolerSource, PropagatorOptions};
 use kingsnake_gpu::{DeviceChoice, Gpu, GpuCooler};
 use kingsnake_history::adya::PlLevel;
-use kingsnake_report::Run;
+use kingsnake_report::CommandRun;
 use kingsnake_solver::check::Techniques;
 use kingsnake_solver::decide::Backend;
 use kingsnake_solver::heuristic::Heuristic;
@@ -160,8 +160,8 @@ impl Plan {
     }
 
     /// How to repeat it.
-    pub fn run(&self) -> Run {
-        Run {
+    pub fn run(&self) -> CommandRun {
+        CommandRun {
             rows: self.rows(),
             command: self.command(),
             short_command: self.short_command(),

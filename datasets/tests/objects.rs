@@ -43,6 +43,25 @@ fn both_formats_have_words_for_sets_and_counters() {
 }
 
 #[test]
+fn a_set_that_a_register_holds_is_a_value() {
+    let text = "\
+{:type :ok, :process 0, :index 0, :f :txn, :value [[:w :x #{1 2}]]}
+{:type :ok, :process 1, :index 1, :f :txn, :value [[:r :x #{1 2}]]}
+";
+    let history = parsed(text).expect("it can be read");
+    assert!(!history.has_objects());
+    let values: Vec<Op> = history
+        .txns()
+        .flat_map(|it| history.ops(it))
+        .copied()
+        .collect();
+    let [Op::Write { value, .. }, Op::Read { value: read, .. }] = values[..] else {
+        panic!("{values:?}");
+    };
+    assert_eq!(value, read);
+}
+
+#[test]
 fn what_was_rolled_back_is_an_aborted_transaction() {
     let text = r#"{"kingsnake":1,"initial":0}
 {"id":7,"session":"a","ops":[["w","x",1],["savepoint","s"],["savepoint","t"],["w","x",2],["r","x",2],["r","y",0],["rollback-to","s"],["r","x",1],["a","l",4],["rl","l",[4]],["rollback-to","s"],["insert","z",1]]}

@@ -7,7 +7,7 @@ use anyhow::Result;
 use kingsnake_evidence::LevelView;
 use kingsnake_report::json::{Document, history_view, reason_view, stats};
 use kingsnake_report::meaning::TracedHistory;
-use kingsnake_report::{Cost, Run, Source};
+use kingsnake_report::{CommandRun, Cost, Source};
 use kingsnake_solver::auto::{Asked, auto, holds, levels, strongest};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::certify::{Meaning, Traces};
@@ -295,7 +295,7 @@ impl LevelSurvey {
     }
 
     /// How to repeat it.
-    fn run(&self) -> Run {
+    fn run(&self) -> CommandRun {
         let mut rows = self.plan.rows();
         for (name, value) in &mut rows {
             match *name {
@@ -306,7 +306,7 @@ impl LevelSurvey {
                 _ => {}
             }
         }
-        Run {
+        CommandRun {
             rows,
             command: self.command(),
             short_command: self.short_command(),

@@ -8,7 +8,7 @@ use kingsnake_datasets::{Format, open_log};
 use kingsnake_evidence::LevelView;
 use kingsnake_history::operations::Operation;
 use kingsnake_report::json::{Document, log_view, reason_view, stats};
-use kingsnake_report::{Cost, Run};
+use kingsnake_report::{CommandRun, Cost};
 use kingsnake_solver::budget::{Budget, StopReason};
 use kingsnake_solver::check::CheckStats;
 use kingsnake_solver::level::Level;
@@ -114,7 +114,7 @@ impl RuleAnswer {
     }
 
     /// How to repeat it.
-    fn run(&self) -> Run {
+    fn run(&self) -> CommandRun {
         let mut run = self.plan.run();
         let mut more = String::new();
         if let Some(total) = self.asked.total {

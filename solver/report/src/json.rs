@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::ordered::Ordered;
 use crate::answer::telling::Telling;
-use crate::answer::{Answer, OtherOrder, Run, Source};
+use crate::answer::{Answer, CommandRun, OtherOrder, Source};
 
 mod stats;
 mod txns;
@@ -95,7 +95,7 @@ impl Document {
         level: LevelView,
         how: String,
         stats: Value,
-        run: Option<&Run>,
+        run: Option<&CommandRun>,
     ) -> Self {
         let rows = run.iter().flat_map(|it| &it.rows);
         let rows = rows.map(|(name, value)| ((*name).to_owned(), value.clone().into()));

@@ -10,4 +10,4 @@ pub mod meaning;
 pub mod page;
 pub mod picture;
 
-pub use answer::{Answer, Cost, Run, Source};
+pub use answer::{Answer, CommandRun, Cost, Source};

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 
 use kingsnake_history::model::{HistoryBuilder, ObjectKind, Symbols, Token};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lists::SharedLists;
 use super::predicates::Asked;
@@ -53,7 +53,7 @@ pub(super) enum Content {
     /// `nil`, or nothing at all.
     Nil,
     One(Token),
-    /// The same, of the elements of a set.
+    /// The same, of the elements of a set; the set as one value stands behind them.
     Set(u32, u32),
     /// A range of [`Part::items`]; of a predicate, the keys and the values that it returned, in turns.
     List(u32, u32),
@@ -264,31 +264,41 @@ impl Events {
             initial,
             objects: FxHashMap::default(),
         };
-        let with_objects = events.parts.iter().filter(|part| part.has_objects);
-        let kinds = with_objects
-            .flat_map(|part| &part.steps)
-            .filter_map(|step| {
-                let is_set = step.action == Action::Add || matches!(step.content, Content::Set(..));
-                let is_counter = step.action == Action::Increment;
-                let counter = is_counter.then_some(ObjectKind::Counter);
-                Some((step.key, is_set.then_some(ObjectKind::Set).or(counter)?))
-            });
+        let with_objects = events.parts.iter().any(|part| part.has_objects);
+        let parts = events.parts.iter().filter(|_| with_objects);
+        let is_other = |step: &&MicroOp| {
+            use Action::{Append, Cas, Delete, Insert, Write};
+            matches!(step.action, Append | Cas | Delete | Insert | Write)
+        };
+        let others = parts.clone().flat_map(|part| &part.steps).filter(is_other);
+        let others: FxHashSet<Token> = others.map(|step| step.key).collect();
+        let kinds = parts.flat_map(|part| &part.steps).filter_map(|step| {
+            let is_read = matches!(step.content, Content::Set(..)) && !others.contains(&step.key);
+            let is_set = step.action == Action::Add || is_read;
+            let is_counter = step.action == Action::Increment;
+            let counter = is_counter.then_some(ObjectKind::Counter);
+            Some((step.key, is_set.then_some(ObjectKind::Set).or(counter)?))
+        });
         events.objects = kinds.collect();
         events.read_sets();
         events
     }
 
-    /// A vector that was read of a set is its elements: JSON has no sets.
+    /// A vector that was read of a set is its elements: JSON has no sets. A set that was read of a register is a value.
     fn read_sets(&mut self) {
-        if self.objects.is_empty() {
+        if !self.parts.iter().any(|part| part.has_objects) {
             return;
         }
-        for step in self.parts.iter_mut().flat_map(|part| &mut part.steps) {
-            if let Content::List(first, end) = step.content
-                && step.action == Action::Read
-                && self.objects.contains_key(&step.key)
-            {
-                step.content = Content::Set(first, end);
+        for part in &mut self.parts {
+            for step in &mut part.steps {
+                let is_object = self.objects.contains_key(&step.key);
+                step.content = match step.content {
+                    Content::List(first, end) if is_object && step.action == Action::Read => {
+                        Content::Set(first, end)
+                    }
+                    Content::Set(_, end) if !is_object => Content::One(part.items[end as usize]),
+                    other => other,
+                };
             }
         }
     }

@@ -232,6 +232,9 @@ impl Part {
                     return Content::List(first, end);
                 }
                 self.has_objects = true;
+                // Where the key turns out to be a register, the set is one value.
+                let whole = self.token(datum);
+                self.items.push(whole);
                 Content::Set(first, end)
             }
             plain => Content::One(self.token(plain)),

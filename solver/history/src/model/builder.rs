@@ -362,7 +362,10 @@ impl HistoryBuilder {
 
     /// How many operations came before those of the transaction begun last.
     pub(super) fn ops_start(&self) -> usize {
-        self.history.txns.last().map_or(0, |it| it.ops_start as usize)
+        self.history
+            .txns
+            .last()
+            .map_or(0, |it| it.ops_start as usize)
     }
 
     /// The key of a number that [`TokenTable::touch`] looked at.

@@ -34,7 +34,7 @@ const MOST_POINTS: usize = 200_000;
 
 /// How to repeat a check, as a command line would.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct CommandRun {
     /// Every option as it was settled, by name.
     pub rows: Vec<(&'static str, String)>,
     /// The command with every option spelled out.
@@ -152,7 +152,7 @@ pub struct Answer<'h> {
     /// What was promised.
     pub promise: Promise,
     /// How to repeat it; `None` where no output tells, or no command line can.
-    pub run: Option<Run>,
+    pub run: Option<CommandRun>,
     /// What was checked; `None` if reading it stopped.
     pub history: Option<Cow<'h, History>>,
     /// Where it came from.

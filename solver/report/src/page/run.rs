@@ -3,7 +3,7 @@
 use kingsnake_text::count;
 use maud::{Markup, html};
 
-use crate::answer::{Answer, Run};
+use crate::answer::{Answer, CommandRun};
 
 /// How to check the certificate.
 pub fn certificate(answer: &Answer<'_>, n_points: usize) -> Markup {
@@ -33,7 +33,7 @@ pub fn certificate(answer: &Answer<'_>, n_points: usize) -> Markup {
 }
 
 /// The plan.
-pub fn section(run: &Run) -> Markup {
+pub fn section(run: &CommandRun) -> Markup {
     html! {
         section #run {
             h2 { "The run" }
