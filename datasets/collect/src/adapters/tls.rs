@@ -115,7 +115,7 @@ pub(super) fn take_https(address: &str) -> Result<(String, Encrypted), Failure> 
     }
 }
 
-/// Parameters about TLS, as PostgreSQL and as MySQL spell them.
+/// Parameters about TLS, as `PostgreSQL` and as `MySQL` spell them.
 const NAMES: [&[&str]; 4] = [
     &["sslmode", "ssl-mode", "ssl_mode"],
     &["sslrootcert", "ssl-ca", "ssl_ca"],
