@@ -161,6 +161,9 @@ pub fn outputs(args: &FileArgs) -> impl Iterator<Item = Output<'_>> {
         .filter_map(|(option, path)| path.as_deref().map(|path| Output { option, path }))
 }
 
+/// How an answer writes one of its files; `None` where it has none.
+type Text = fn(&dyn Reported) -> Option<String>;
+
 /// Says the verdict first, then writes the files, so that a full disk does not swallow an answer.
 pub fn deliver(
     answer: &mut dyn Reported,
@@ -190,7 +193,6 @@ pub fn deliver(
             directory::write(path, traced.meaning(), found, &head)?;
         }
     }
-    type Text = fn(&dyn Reported) -> Option<String>;
     let texts: [(_, Text, _); 4] = [
         (
             &files.certificate,
