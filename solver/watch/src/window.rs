@@ -123,24 +123,30 @@ impl KeptWindow {
     }
 
     /// The last transaction of the chain of fences that has arrived without holes, and its value.
+    ///
+    /// Fences are not dropped in their order, so of the chain there may be several pieces. A piece begins where a fence reads the stub,
+    /// or where its read was erased: what it read was dropped, so it has arrived. Of their ends any is right, and the last is best.
     pub(crate) fn last_fence(&self, key: KeyNumber) -> Option<(u64, ValueName)> {
         let value_of =
             |ops: &[(KeyNumber, ValueName)]| ops.iter().find(|it| it.0 == key).map(|it| it.1);
-        let mut next = FxHashMap::default();
+        let (mut next, mut ends) = (FxHashMap::default(), Vec::new());
         for kept in self.kept.iter().filter(|it| it.is_fence && !it.is_open) {
-            if let Some(written) = value_of(&kept.arrival.writes) {
-                // A read that was erased is of a fence that was dropped, so the chain begins here.
-                let read = value_of(&kept.arrival.reads);
-                let read = read.filter(|&it| !self.is_stub(key, it));
-                next.insert(read, (written, kept.number));
+            let Some(written) = value_of(&kept.arrival.writes) else {
+                continue;
+            };
+            let read = value_of(&kept.arrival.reads);
+            match read.filter(|&it| !self.is_stub(key, it)) {
+                Some(read) => drop(next.insert(read, (kept.number, written))),
+                None => ends.push((kept.number, written)),
             }
         }
-        let mut last = None;
-        let mut value = None;
-        while let Some((written, number)) = next.remove(&value) {
-            (value, last) = (Some(written), Some((number, written)));
+        for end in &mut ends {
+            while let Some(later) = next.remove(&end.1) {
+                *end = later;
+            }
         }
-        // Where the chain ends in the stub, its writer was dropped: u64::MAX is no transaction that is kept.
+        // Where there is no piece, the last fence was dropped: u64::MAX is no transaction that is kept.
+        let last = ends.into_iter().max();
         last.or(self.stub(key).map(|value| (u64::MAX, value)))
     }
 

@@ -4,12 +4,13 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kingsnake_context::budget::Budget;
+use kingsnake_context::rng::Rng;
 use kingsnake_encodings::Backtrack;
 use kingsnake_lab::stream::{StreamLevel, StreamTxn};
-use kingsnake_watch::{Exact, Horizon, WatchState, Watcher};
+use kingsnake_watch::{Arrival, Exact, Horizon, WatchState, Watcher};
 use support::{FENCE, StreamCase, StreamTally, arrival, fenced, late, options, plain, sweep};
 
 fn n_streams(few: usize, many: usize) -> usize {
@@ -218,4 +219,67 @@ fn a_fence_that_stays_longer_than_the_one_before_does_not_end_the_chain() {
     }
     assert!(stays, "T1 was not dropped before T2");
     assert!(n_kept < 12, "{n_kept}");
+}
+
+/// Fences are not dropped in their order: the end of their chain is found all the same, and little is kept.
+#[test]
+fn behind_fences_what_is_kept_stays_small() {
+    const SESSIONS: usize = 20;
+    let (n_keys, n_txns) = (2000, 20_000);
+    let mut rng = Rng::new(4);
+    let mut state = vec![0; n_keys + 1];
+    let mut watcher = Watcher::new(options(StreamLevel::ALL[2], 0));
+    // When each session's transaction ends; its effect comes at any time before.
+    let mut ends: Vec<(usize, Option<Arrival>)> = (0..SESSIONS).map(|it| (it, None)).collect();
+    let (mut batch, mut n_batch, mut most) = (Vec::new(), 500, 0);
+    for id in 1..=n_txns {
+        let session = rng.below(SESSIONS);
+        let is_fence = ends[session].0.is_multiple_of(5);
+        let mut txn = Arrival {
+            id,
+            session: session as u32,
+            begin: id as i64,
+            commit: None,
+            is_unknown: false,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            lists: Vec::new(),
+            appends: Vec::new(),
+        };
+        let keys = (0..8)
+            .map(|_| rng.below(n_keys))
+            .collect::<BTreeSet<usize>>();
+        for (at, key) in keys.into_iter().enumerate() {
+            let key = if is_fence { n_keys } else { key };
+            if at % 2 == 0 {
+                txn.reads.push((key as u32, state[key]));
+            }
+            if at % 2 == 1 || is_fence {
+                state[key] = u128::from(id);
+                txn.writes.push((key as u32, state[key]));
+            }
+            if is_fence {
+                break;
+            }
+        }
+        ends[session].0 += 1;
+        // It arrives when the session's next one has its effect.
+        batch.extend(ends[session].1.replace(txn));
+        if batch.len() < n_batch {
+            continue;
+        }
+        n_batch = rng.between(20, 1500);
+        batch.sort_by_key(|it: &Arrival| (it.session, it.id));
+        let horizon = Horizon {
+            live: (0..SESSIONS as u32).collect(),
+            fence: Some(n_keys as u32),
+            ..Horizon::default()
+        };
+        let arrivals = std::mem::take(&mut batch);
+        let report = watcher.batch(arrivals, &horizon, &mut Backtrack, &Budget::unlimited());
+        let report = report.expect("it is judged");
+        assert_eq!(report.state, WatchState::Fine);
+        most = most.max(report.n_kept);
+    }
+    assert!(most < 3000, "{most}");
 }
