@@ -81,7 +81,7 @@ fn every_figure_of_a_small_version_is_drawn_and_no_verdict_is_wrong() {
     let summary: Value = serde_json::from_str(&scratch.get("out/summary.json")).expect("JSON");
     let experiments = summary["experiments"].as_array().expect("an array");
     let claims_of = |name: &str| {
-        let named = experiments.iter().find(|it| it["name"] == name);
+        let named = experiments.iter().find(|it| it["experiment"] == name);
         named.and_then(|it| it["claims"].as_array()).map(Vec::len)
     };
     assert_eq!(claims_of("figure-8"), Some(4));

@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::error::{Context, Result, bail};
@@ -319,17 +320,27 @@ fn identity(study: &Study) -> Result<Value> {
             words.join(" ").into()
         })
         .collect();
-    let executable = std::env::current_exe().context("cannot find the executable")?;
     Ok(json!({
         "study": study.name,
         "kingsnake": env!("CARGO_PKG_VERSION"),
-        "executable": content(&executable)?,
+        "executable": executable()?,
         "timeout_seconds": study.timeout.as_secs_f64(),
         "memory_limit_bytes": study.memory,
         "parameters": study.parameters,
         "histories": histories,
         "checks": checks,
     }))
+}
+
+/// The fingerprint of this program, which is read once.
+fn executable() -> Result<&'static str> {
+    static PRINT: OnceLock<String> = OnceLock::new();
+    if let Some(print) = PRINT.get() {
+        return Ok(print);
+    }
+    let path = std::env::current_exe().context("cannot find the executable")?;
+    let print = content(&path)?;
+    Ok(PRINT.get_or_init(|| print))
 }
 
 /// A file's fingerprint, or that of a directory's files together; those of links to directories are not among them, and pipes and
