@@ -205,9 +205,12 @@ fn a_bank_in_our_own_format_is_checked_by_its_total() {
     let bank_rule = ["--workload", "bank", "--total", "100"];
     let said = expect(0, &[&["check", &right][..], &bank_rule].concat());
     assert!(said.stdout.contains("1 read\n"), "{}", said.stdout);
-    let wrong = scratch.put("wrong.jsonl", bank(50));
-    let said = expect(1, &[&["check", &wrong][..], &bank_rule].concat());
-    assert!(said.stdout.contains("a total of 90"), "{}", said.stdout);
+    for (balance, total) in [(50, "90"), (i64::MAX, "9223372036854775847")] {
+        let wrong = scratch.put("wrong.jsonl", bank(balance));
+        let said = expect(1, &[&["check", &wrong][..], &bank_rule].concat());
+        let total = format!("a total of {total}");
+        assert!(said.stdout.contains(&total), "{}", said.stdout);
+    }
 }
 
 #[test]

@@ -297,7 +297,7 @@ impl Reader {
         }
         let mut clause = Vec::with_capacity(numbers.len());
         for number in numbers {
-            self.variable(number.abs())?;
+            self.variable(number.saturating_abs())?;
             clause.push(number as i32);
         }
         clause.sort_unstable();

@@ -507,6 +507,7 @@ fn bad_files_are_refused_with_their_line() {
     for (text, line, what) in [
         ("p cnf 1 1\n1\n", 2, "end with 0"),
         ("p cnf 1 1\n2 0\n", 2, "declares 1"),
+        ("p cnf 1 1\n1 -9223372036854775808 0\n", 2, "is no variable"),
         ("p cnf 1 0\nedge 0 0 1 1\n", 2, "no graph 0"),
         (
             "p cnf 1 0\ndigraph int 2 1 0\nedge 0 0 2 1\n",

@@ -25,9 +25,12 @@ pub(crate) fn check(log: &[Operation], options: &RuleOptions) -> Result<RuleRepo
         return Err(Unfit::new(JepsenWorkload::Bank, what));
     };
     let known: FxHashSet<Value> = first.iter().map(|(account, _)| account.clone()).collect();
-    let sum =
-        |entries: &[(Value, Value)]| -> i64 { entries.iter().filter_map(|(_, it)| it.int()).sum() };
-    let total = options.total.unwrap_or_else(|| sum(&first));
+    // Balances of a hostile log add up to more than one of them can be.
+    let sum = |entries: &[(Value, Value)]| -> i128 {
+        let balances = entries.iter().filter_map(|(_, it)| it.int());
+        balances.map(i128::from).sum()
+    };
+    let total = options.total.map_or_else(|| sum(&first), i128::from);
     let mut violations = Vec::new();
     let mut totals = Vec::new();
     for &(at, op) in &reads {
