@@ -144,6 +144,14 @@ fn pieces(
     let fail = |problem: InputProblem| ReadError::new(path, Place::Whole, problem);
     let mut bytes = Vec::new();
     loop {
+        let n_next = bytes.len() + PIECE as usize;
+        if n_next > bytes.capacity() {
+            // What was read is in memory twice while it moves.
+            budget
+                .reserve("the file in memory", (bytes.len() + n_next) as u64)
+                .map_err(|reason| fail(InputProblem::Stopped(reason)))?;
+            bytes.reserve(PIECE as usize);
+        }
         let read = reader.by_ref().take(PIECE).read_to_end(&mut bytes);
         let n_read = read.map_err(|error| fail(error.into()))?;
         if bytes.len() as u64 > limit {
