@@ -144,14 +144,14 @@ fn pieces(
     let fail = |problem: InputProblem| ReadError::new(path, Place::Whole, problem);
     let mut bytes = Vec::new();
     loop {
+        // What was read is in memory twice while a buffer that is full moves.
         let n_next = bytes.len() + PIECE as usize;
-        if n_next > bytes.capacity() {
-            // What was read is in memory twice while it moves.
-            budget
-                .reserve("the file in memory", (bytes.len() + n_next) as u64)
-                .map_err(|reason| fail(InputProblem::Stopped(reason)))?;
-            bytes.reserve(PIECE as usize);
-        }
+        let moved = if n_next > bytes.capacity() { n_next } else { 0 };
+        budget
+            .check()
+            .and_then(|()| budget.reserve("the file in memory", (bytes.len() + moved) as u64))
+            .map_err(|reason| fail(InputProblem::Stopped(reason)))?;
+        bytes.reserve(PIECE as usize);
         let read = reader.by_ref().take(PIECE).read_to_end(&mut bytes);
         let n_read = read.map_err(|error| fail(error.into()))?;
         if bytes.len() as u64 > limit {
@@ -160,10 +160,6 @@ fn pieces(
         if n_read == 0 {
             return Ok(bytes);
         }
-        budget
-            .check()
-            .and_then(|()| budget.reserve("the file in memory", bytes.len() as u64))
-            .map_err(|reason| fail(InputProblem::Stopped(reason)))?;
     }
 }
 
